@@ -1,0 +1,10 @@
+//! A deterministic simulation testbed for durable agent runtimes.
+#![deny(missing_docs)]
+
+pub mod check;
+pub mod history;
+pub mod kernel;
+pub mod runtime;
+pub mod scenario;
+pub mod sim;
+pub mod store;

@@ -1,0 +1,1 @@
+//! L1. The machine under test.

@@ -1,0 +1,1 @@
+//! The reference store: a pure state machine.

@@ -1,0 +1,3 @@
+//! Implementations of the storage contracts.
+
+pub mod memory;
