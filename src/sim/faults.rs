@@ -1,0 +1,218 @@
+//! What can go wrong, how often, and for how long: the faults of a scenario as data.
+
+use std::collections::BTreeMap;
+
+use crate::kernel::{Name, Span};
+
+/// Everything that may deviate from the calm schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FaultKind {
+    /// A worker dies around a call and restarts later.
+    Crash,
+    /// A worker freezes around a call and goes on later with beliefs from the past.
+    Pause,
+    /// A worker is cut off from store and outside.
+    Partition,
+    /// A request is lost: the caller is told nothing.
+    LostRequest,
+    /// A reply is lost: the request was applied.
+    LostReply,
+    /// The store does not take a request, and says so.
+    StoreError,
+    /// The store is out of reach for everybody.
+    Outage,
+    /// The store restarts from what is durable: calls at it are broken off.
+    StoreRestart,
+    /// A request arrives twice.
+    Duplicate,
+    /// A request or a reply takes its time.
+    Delay,
+    /// A lease is granted or renewed for less than asked.
+    ShortLease,
+    /// A timer fires late.
+    TimerJitter,
+    /// A worker's clock is off from the start.
+    ClockSkew,
+    /// A worker's clock steps.
+    ClockStep,
+    /// A worker is asked to stop gracefully, and starts anew later.
+    Stop,
+    /// A tool takes longer.
+    ToolSlow,
+    /// A tool refuses.
+    ToolRefuses,
+    /// A tool cannot vouch for what it did, or did not.
+    ToolUnknown,
+    /// A worker is slower throughout.
+    Slow,
+}
+
+impl FaultKind {
+    /// Every kind.
+    pub const ALL: [FaultKind; 19] = [
+        FaultKind::Crash,
+        FaultKind::Pause,
+        FaultKind::Partition,
+        FaultKind::LostRequest,
+        FaultKind::LostReply,
+        FaultKind::StoreError,
+        FaultKind::Outage,
+        FaultKind::StoreRestart,
+        FaultKind::Duplicate,
+        FaultKind::Delay,
+        FaultKind::ShortLease,
+        FaultKind::TimerJitter,
+        FaultKind::ClockSkew,
+        FaultKind::ClockStep,
+        FaultKind::Stop,
+        FaultKind::ToolSlow,
+        FaultKind::ToolRefuses,
+        FaultKind::ToolUnknown,
+        FaultKind::Slow,
+    ];
+
+    /// The kind in words, as scenario files have it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            FaultKind::Crash => "crash",
+            FaultKind::Pause => "pause",
+            FaultKind::Partition => "partition",
+            FaultKind::LostRequest => "lost_request",
+            FaultKind::LostReply => "lost_reply",
+            FaultKind::StoreError => "store_error",
+            FaultKind::Outage => "outage",
+            FaultKind::StoreRestart => "store_restart",
+            FaultKind::Duplicate => "duplicate",
+            FaultKind::Delay => "delay",
+            FaultKind::ShortLease => "short_lease",
+            FaultKind::TimerJitter => "timer_jitter",
+            FaultKind::ClockSkew => "clock_skew",
+            FaultKind::ClockStep => "clock_step",
+            FaultKind::Stop => "stop",
+            FaultKind::ToolSlow => "tool_slow",
+            FaultKind::ToolRefuses => "tool_refuses",
+            FaultKind::ToolUnknown => "tool_unknown",
+            FaultKind::Slow => "slow",
+        }
+    }
+
+    /// What happens, in a sentence.
+    pub const fn about(self) -> &'static str {
+        match self {
+            FaultKind::Crash => "A worker dies around a call and restarts later.",
+            FaultKind::Pause => "A worker freezes around a call and goes on later with beliefs from the past.",
+            FaultKind::Partition => "A worker is cut off from the store and the outside world.",
+            FaultKind::LostRequest => "A request is lost; its caller hears nothing.",
+            FaultKind::LostReply => "A request is applied and its reply lost.",
+            FaultKind::StoreError => "The store does not take a request, and says so.",
+            FaultKind::Outage => "The store is out of reach for everybody.",
+            FaultKind::StoreRestart => "The store restarts from what is durable; calls at it are broken off.",
+            FaultKind::Duplicate => "A request arrives twice.",
+            FaultKind::Delay => "A request or a reply takes up to twice a lease.",
+            FaultKind::ShortLease => "A lease is granted or renewed for less than asked.",
+            FaultKind::TimerJitter => "A timer fires late, never early.",
+            FaultKind::ClockSkew => "A worker's clock is off from its start.",
+            FaultKind::ClockStep => "A worker's clock steps.",
+            FaultKind::Stop => "A worker is stopped gracefully and starts anew later.",
+            FaultKind::ToolSlow => "A tool takes longer than usual.",
+            FaultKind::ToolRefuses => "A tool refuses; the effect did not happen.",
+            FaultKind::ToolUnknown => "A tool cannot vouch for what it did, or did not.",
+            FaultKind::Slow => "A worker is several times slower throughout.",
+        }
+    }
+}
+
+/// How often one kind of fault comes, how many at most, how long each lasts, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultPlan {
+    /// The chance at each site that it could strike, in millionths. (Per actor for skew and slowness.)
+    pub rate_ppm: u32,
+    /// The most that may come in one schedule; none for no bound.
+    pub at_most: Option<u32>,
+    /// How long it lasts, or how much it is: least and most, drawn log-uniformly.
+    pub lasts: (Span, Span),
+    /// Only from this long after the start.
+    pub from: Span,
+    /// Only until this long after the start.
+    pub until: Span,
+    /// Only at calls of these methods (`append`, `perform`, …); empty for all.
+    pub calls: Vec<Name>,
+    /// Only at these workers; empty for all.
+    pub workers: Vec<Name>,
+}
+
+/// The faults of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Faults {
+    /// A plan per kind that may come.
+    pub plans: BTreeMap<FaultKind, FaultPlan>,
+    /// How long after the start the world heals, at the latest.
+    pub until: Span,
+}
+
+impl Faults {
+    /// The most that any timer may be late by its jitter.
+    pub fn timer_jitter(&self) -> Span {
+        self.plans.get(&FaultKind::TimerJitter).map_or(Span::ZERO, |plan| plan.lasts.1)
+    }
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Faults { plans: BTreeMap::new(), until: Span::from_secs(15 * 60) }
+    }
+}
+
+impl FaultPlan {
+    /// A plan of this rate with the kind's usual lengths: up to twice a lease, where the kind has a length.
+    pub fn new(kind: FaultKind, rate_ppm: u32, lease: Span) -> Self {
+        let (least, most) = match kind {
+            FaultKind::Outage | FaultKind::StoreRestart => (Span::from_millis(10), lease),
+            FaultKind::ShortLease => (Span::from_millis(50), lease),
+            FaultKind::TimerJitter => (Span::from_millis(1), Span::from_secs(3)),
+            FaultKind::ClockSkew | FaultKind::ClockStep => (Span::from_millis(1), lease.times(2)),
+            FaultKind::Slow => (Span::from_micros(2), Span::from_micros(16)),
+            _ => (Span::from_micros(1), lease.times(2)),
+        };
+        FaultPlan {
+            rate_ppm,
+            at_most: None,
+            lasts: (least, most),
+            from: Span::ZERO,
+            until: Span::MAX,
+            calls: Vec::new(),
+            workers: Vec::new(),
+        }
+    }
+}
+
+/// How a tool of the outside world behaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tool {
+    /// How long an answer takes: least (the calm value) and most (a deviation).
+    pub takes: (Span, Span),
+    /// The chance that a request is refused, in millionths.
+    pub refuses_ppm: u32,
+    /// The chance that the tool cannot vouch for the outcome, in millionths.
+    pub unknown_ppm: u32,
+    /// Whether a second request under a known key does nothing and gets the first one's answer.
+    pub honours_key: bool,
+    /// What it answers; none for `{"id": <effect id>}`. Answers are taken in order of effects that happen,
+    /// the last again and again.
+    pub answers: Vec<crate::kernel::Json>,
+    /// The first so many requests are refused, in every schedule (for retries that must come calm, too).
+    pub refuses_first: u32,
+}
+
+impl Default for Tool {
+    fn default() -> Self {
+        Tool {
+            takes: (Span::from_millis(200), Span::from_secs(4)),
+            refuses_ppm: 0,
+            unknown_ppm: 0,
+            honours_key: false,
+            answers: Vec::new(),
+            refuses_first: 0,
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A schedule: the calm one plus named deviations. Nothing else is free.
+
+use serde::{Deserialize, Serialize};
+
+use super::faults::FaultKind;
+use crate::kernel::{Name, Span};
+
+/// When a fault strikes, relative to the request that it strikes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Point {
+    /// Before it is sent.
+    Before,
+    /// While it is on its way; it lands this long after it was sent.
+    Flight(Span),
+    /// After it was applied; the reply is not seen.
+    After,
+}
+
+/// What happens at a site instead of the calm thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(tag = "fault", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Fault {
+    /// The caller dies, and starts anew after `restart`.
+    Crash {
+        /// When.
+        point: Point,
+        /// How long it stays dead.
+        restart: Span,
+    },
+    /// The caller freezes.
+    Pause {
+        /// Before or after the request is sent.
+        point: Point,
+        /// For how long.
+        lasts: Span,
+    },
+    /// The caller is cut off: before (its request is lost) or after (its reply is).
+    Partition {
+        /// When.
+        point: Point,
+        /// For how long.
+        lasts: Span,
+    },
+    /// The request is lost.
+    LostRequest,
+    /// The reply is lost.
+    LostReply,
+    /// The store does not take the request, and says so.
+    StoreError,
+    /// The store cannot be reached from now on; the request is lost.
+    Outage {
+        /// For how long.
+        lasts: Span,
+    },
+    /// The store restarts; the request is broken off.
+    StoreRestart {
+        /// How long it takes.
+        lasts: Span,
+    },
+    /// The request arrives a second time, `after` the first.
+    Duplicate {
+        /// How much later.
+        after: Span,
+    },
+    /// The request takes this much longer.
+    DelayRequest {
+        /// How much longer.
+        by: Span,
+    },
+    /// The reply takes this much longer.
+    DelayReply {
+        /// How much longer.
+        by: Span,
+    },
+    /// The lease runs only this long.
+    ShortLease {
+        /// How long.
+        to: Span,
+    },
+    /// The timer fires this late.
+    TimerLate {
+        /// How late.
+        by: Span,
+    },
+    /// The worker's clock is off by this from its start.
+    ClockSkew {
+        /// How far ahead; negative for behind.
+        by: Span,
+    },
+    /// The caller's clock steps by this.
+    ClockStep {
+        /// How far ahead; negative for back.
+        by: Span,
+    },
+    /// The caller is asked to stop gracefully, and starts anew `restart` after it has stopped.
+    Stop {
+        /// How long it stays away.
+        restart: Span,
+    },
+    /// The tool takes this long.
+    ToolSlow {
+        /// How long.
+        takes: Span,
+    },
+    /// The tool refuses.
+    ToolRefuses,
+    /// The tool cannot vouch for the outcome.
+    ToolUnknown {
+        /// Whether the effect took hold all the same.
+        happened: bool,
+    },
+    /// The worker's calls take this many times as long.
+    Slow {
+        /// How many times.
+        factor: u32,
+    },
+}
+
+impl Fault {
+    /// The kind that it is of.
+    pub const fn kind(&self) -> FaultKind {
+        match self {
+            Fault::Crash { .. } => FaultKind::Crash,
+            Fault::Pause { .. } => FaultKind::Pause,
+            Fault::Partition { .. } => FaultKind::Partition,
+            Fault::LostRequest => FaultKind::LostRequest,
+            Fault::LostReply => FaultKind::LostReply,
+            Fault::StoreError => FaultKind::StoreError,
+            Fault::Outage { .. } => FaultKind::Outage,
+            Fault::StoreRestart { .. } => FaultKind::StoreRestart,
+            Fault::Duplicate { .. } => FaultKind::Duplicate,
+            Fault::DelayRequest { .. } | Fault::DelayReply { .. } => FaultKind::Delay,
+            Fault::ShortLease { .. } => FaultKind::ShortLease,
+            Fault::TimerLate { .. } => FaultKind::TimerJitter,
+            Fault::ClockSkew { .. } => FaultKind::ClockSkew,
+            Fault::ClockStep { .. } => FaultKind::ClockStep,
+            Fault::Stop { .. } => FaultKind::Stop,
+            Fault::ToolSlow { .. } => FaultKind::ToolSlow,
+            Fault::ToolRefuses => FaultKind::ToolRefuses,
+            Fault::ToolUnknown { .. } => FaultKind::ToolUnknown,
+            Fault::Slow { .. } => FaultKind::Slow,
+        }
+    }
+}
+
+/// A fault at a site named in words, as files have it: `{"site": "billing#1 / lease 0 / append tool.called
+/// step 0 / try 1", "fault": "crash", "point": "after", "restart": "1s"}`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Deviation {
+    /// The site's name.
+    pub site: Name,
+    /// What happens there.
+    #[serde(flatten)]
+    pub fault: Fault,
+}
