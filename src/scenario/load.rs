@@ -1,0 +1,1 @@
+//! Many inputs out of one line, from a seed in the file.
