@@ -258,6 +258,9 @@ pub struct Lease {
     pub granted_at: Timestamp,
     /// When it runs out unless it is renewed, by the store's clock; may be sooner than asked for.
     pub expires_at: Timestamp,
+    /// How long the poll waited at the store before this grant, by the store's clock: the grant was made no
+    /// sooner than this long after the poll was sent.
+    pub waited: Span,
     /// The run's specification.
     pub spec: Arc<RunSpec>,
     /// The deadline as an instant, fixed at the first grant.

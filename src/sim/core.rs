@@ -125,6 +125,9 @@ pub(super) struct SleepSlot {
     pub waker: Option<Waker>,
 }
 
+/// Workers boot this long before a world's start, so that its first inputs find their agents registered.
+const BOOT: Span = Span::from_secs(1);
+
 /// What a poll of a task asks of the world's loop, once the poll is over.
 pub(super) enum Wish {
     /// A worker dies now, and starts anew after the span.
@@ -179,7 +182,7 @@ impl Core {
         let header = &setup.header;
         let start_ms = u64::try_from(header.start.as_micros() / 1_000).unwrap_or(0);
         Core {
-            now: header.start,
+            now: header.start - BOOT,
             start: header.start,
             tick: header.poll,
             latency: setup.latency,
@@ -324,7 +327,7 @@ impl Core {
             }
             let since = state.poll.expect("it has a poll").since;
             let offset = self.tick.times(i64::try_from(place).expect("few workers")).part(workers);
-            let first = self.start + offset;
+            let first = self.start - BOOT + offset;
             let wanted = grantable.max(since).max(self.now).max(first);
             let tick = self.tick.as_micros().max(1);
             let ticks = (wanted.since(first).as_micros() + tick - 1) / tick;

@@ -172,7 +172,7 @@ impl Decider {
     }
 
     fn allows(&self, plan: &FaultPlan, kind: FaultKind, place: &Place<'_>) -> bool {
-        let since = place.at.since(self.start);
+        let since = place.at.since(self.start).max(Span::ZERO);
         plan.at_most.is_none_or(|most| self.counts.get(&kind).is_none_or(|count| *count < most))
             && since >= plan.from
             && since < plan.until

@@ -430,8 +430,10 @@ impl Core {
         let poll = self.workers[worker].poll.expect("it can be granted");
         let asked = self.calls.at(poll.call).asked.clone();
         let Asked::Store(request) = &asked else { unreachable!("a poll is asked of the store") };
-        let (reply, changes) = self.apply(request);
-        let Reply::Leases(leases) = &reply else { unreachable!("a poll is answered by leases") };
+        let waited = self.now.since(poll.since);
+        let (mut reply, changes) = self.apply(request);
+        let Reply::Leases(leases) = &mut reply else { unreachable!("a poll is answered by leases") };
+        leases.iter_mut().for_each(|lease| lease.waited = waited);
         let reclaimed =
             |change: &&Change| matches!(change, Change::Moved { trigger: Some(crate::kernel::Trigger::Reclaim), .. });
         self.lost_leases += u32::try_from(changes.iter().filter(reclaimed).count()).unwrap_or(0);
