@@ -60,6 +60,7 @@ pub struct RunRetryPolicy {
     /// Tries after the first; 3 allows four.
     pub max_retries: u32,
     /// The pause before the first retry; doubles with each, up to [`RunRetryPolicy::BACKOFF_MAX`].
+    #[serde(deserialize_with = "super::time::not_negative")]
     pub backoff: Span,
     /// Whether the mail of a cancelled run becomes dead letters; else it is acked.
     pub dead_run_on_cancel: bool,
