@@ -1,1 +1,32 @@
-//! L1. The machine under test.
+//! L1. The machine under test: a worker that leases runs, replays their logs and drives their agents.
+//!
+//! It knows the kernel only, and cannot tell whether its store, its host and the outside world are real.
+//!
+//! - [`agent`]: what an agent is, and the errors it can meet; [`context`]: what it sees.
+//! - [`worker`]: the poll loop; `hold`: one lease, its heartbeats and its calls; `fold`: what a log says.
+//! - `cycle`: one lease from its read to its release; `ending`: what follows from what the agent did;
+//!   `epilogue`: what is left to do behind a closed log.
+//! - `step`, `effect`, `wait`, `group`: the calls of an agent.
+//! - [`client`]: calls from outside, without a lease.
+
+pub mod agent;
+pub mod client;
+pub mod context;
+mod cycle;
+mod drive;
+mod effect;
+mod ending;
+mod epilogue;
+mod fold;
+mod group;
+mod hold;
+mod pace;
+mod seat;
+mod step;
+mod wait;
+pub mod worker;
+
+pub use agent::{Agent, AgentError, Agents, Registration, StepError};
+pub use client::Client;
+pub use context::{Call, Context, EffectCall, ReceivedSignal};
+pub use worker::{Settings, Stopper, Worker};

@@ -1,0 +1,157 @@
+//! Effects: intent, act, receipt, result, in this order.
+
+use std::io;
+use std::sync::Arc;
+
+use super::pace::Pauses;
+use super::seat::Seat;
+use super::step::Given;
+use super::{EffectCall, StepError};
+use crate::kernel::{
+    Artifacts, Body, CallError, Effect, EffectResult, EffectStatus, INLINE_BYTES_MAX, Journal, Json, Perform,
+    Performed, Policy, Step,
+};
+
+impl Seat {
+    /// Brings an effect whose intent stands in the log to its result; `fresh` when this very call has just
+    /// written the intent, so that surely nothing was done about it yet.
+    pub async fn finish_effect(&self, step: Step, call: &EffectCall, fresh: bool) -> Result<Given, StepError> {
+        if self.hold.log.borrow().result(step).is_none() {
+            let (effect, policy) = self.intent(step);
+            let (standing, value) = self.receipt(step, effect, policy, call, fresh).await?;
+            self.end_step(step, Body::ToolResult { step, result: standing }).await;
+            if let Some(value) = value {
+                return Ok(Given::Value(value));
+            }
+        }
+        self.recorded_result(step).await
+    }
+
+    fn intent(&self, step: Step) -> (Effect, Policy) {
+        match &*self.hold.log.borrow().steps[&step].body {
+            Body::ToolCalled { effect, policy, .. } => (effect.clone(), *policy),
+            other => unreachable!("an effect began with {}", other.kind()),
+        }
+    }
+
+    /// The standing result of an effect; and its value, where it is at hand though it is kept as an artifact.
+    async fn receipt(
+        &self,
+        step: Step,
+        effect: Effect,
+        policy: Policy,
+        call: &EffectCall,
+        fresh: bool,
+    ) -> Result<(EffectResult, Option<Json>), StepError> {
+        let store = &self.hold.floor.store;
+        if !fresh && let Some(standing) = self.hold.settled(async || store.lookup(effect.id).await).await {
+            return Ok((standing, None));
+        }
+        let (result, value) = if !fresh && policy == Policy::AtMostOnce {
+            (EffectResult::in_doubt(effect.id), None)
+        } else {
+            self.perform(step, effect, policy, call).await?
+        };
+        let standing = self.hold.settled(async || store.record(result.clone()).await).await;
+        Ok((standing.clone(), value.filter(|_| standing == result)))
+    }
+
+    /// Asks the outside world until the outcome is decided as far as the policy allows.
+    async fn perform(
+        &self,
+        step: Step,
+        effect: Effect,
+        policy: Policy,
+        call: &EffectCall,
+    ) -> Result<(EffectResult, Option<Json>), StepError> {
+        let limit = call.limit.unwrap_or(self.hold.floor.settings.effect_limit);
+        let mut pauses = Pauses::new();
+        let id = effect.id;
+        loop {
+            if self.hold.has_run_out() {
+                return self.hold.lose().await;
+            }
+            let request = Perform { run: self.hold.run(), step, effect: effect.clone(), limit };
+            match self.hold.floor.outside.perform(request).await {
+                Ok(Performed::Done(value)) => return Ok(self.kept(EffectResult::ok(id, value)).await),
+                Ok(Performed::Refused(reason)) => return Ok((EffectResult::refused(id, &reason), None)),
+                Ok(Performed::Unknown) | Err(CallError::Unknown) if policy == Policy::AtMostOnce => {
+                    return Ok((EffectResult::in_doubt(id), None));
+                }
+                Ok(Performed::Unknown) | Err(CallError::Unknown | CallError::Unavailable) => {}
+            }
+            self.check()?;
+            self.hold.floor.host.sleep(pauses.after_failure()).await;
+            self.check()?;
+        }
+    }
+
+    /// The receipt of an effect that happened. A large value goes to the artifacts and stays at hand.
+    async fn kept(&self, result: EffectResult) -> (EffectResult, Option<Json>) {
+        if is_small(&result.value) {
+            return (result, None);
+        }
+        let bytes: Arc<[u8]> = serde_json::to_vec(&result.value).expect("a document is written to memory").into();
+        let artifact = self.hold.settled(async || self.hold.floor.store.put(bytes.clone()).await).await;
+        let receipt = EffectResult { value: Json::null(), artifact_ref: Some(artifact), ..result.clone() };
+        (receipt, Some(result.value))
+    }
+
+    /// What the log says that an effect gave.
+    async fn recorded_result(&self, step: Step) -> Result<Given, StepError> {
+        let result = match self.hold.log.borrow().result(step).map(|body| &**body) {
+            Some(Body::ToolResult { result, .. }) => result.clone(),
+            other => unreachable!("an effect ended with {other:?}"),
+        };
+        let effect_id = result.effect_id;
+        if result.is_in_doubt() {
+            return Err(StepError::InDoubt { effect_id });
+        }
+        if result.status == EffectStatus::Error {
+            let reason = result.value.get("reason").and_then(|reason| reason.as_str()).unwrap_or_default();
+            return Err(StepError::Refused { effect_id, reason: reason.into() });
+        }
+        let Some(artifact) = result.artifact_ref else { return Ok(Given::Value(result.value)) };
+        let fetch = async || match self.hold.floor.store.get(artifact.clone()).await?.as_deref().map(parse) {
+            Some(Some(value)) => Ok(value),
+            // A receipt is recorded after its artifact, so the artifact is there: the store is not ready.
+            _ => Err(CallError::Unavailable),
+        };
+        Ok(Given::Value(self.hold.settled(fetch).await))
+    }
+}
+
+fn parse(bytes: &[u8]) -> Option<Json> {
+    serde_json::from_slice(bytes).ok()
+}
+
+/// Whether a value is small enough to stand in the log.
+fn is_small(value: &Json) -> bool {
+    serde_json::to_writer(Room(INLINE_BYTES_MAX), &**value).is_ok()
+}
+
+/// Takes so many bytes, keeps none, and fails at the next.
+struct Room(usize);
+
+impl io::Write for Room {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_small_up_to_the_limit_in_bytes_with_its_quotes() {
+        let text = |length: usize| Json::new("x".repeat(length - 2).into());
+        assert!(is_small(&text(INLINE_BYTES_MAX)));
+        assert!(!is_small(&text(INLINE_BYTES_MAX + 1)));
+    }
+}
