@@ -1,8 +1,6 @@
 //! The steps of a scripted agent. Names are compiled to places when the file is read, so that running a
 //! script looks nothing up.
 
-use std::sync::Arc;
-
 use super::model::Alias;
 use crate::kernel::{AgentId, Json, Name, Policy, Span};
 
@@ -50,10 +48,26 @@ pub enum ErrorCode {
     Refused,
     /// Nobody can tell whether the effect happened.
     InDoubt,
-    /// The run is to end.
+    /// The run was cancelled.
     Cancelled,
-    /// No agent of this type is registered.
-    UnknownAgent,
+    /// The run's deadline has passed.
+    DeadlineExceeded,
+}
+
+impl ErrorCode {
+    /// Every error.
+    pub const ALL: [ErrorCode; 4] =
+        [ErrorCode::Refused, ErrorCode::InDoubt, ErrorCode::Cancelled, ErrorCode::DeadlineExceeded];
+
+    /// The error's name, as files have it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ErrorCode::Refused => "Refused",
+            ErrorCode::InDoubt => "InDoubt",
+            ErrorCode::Cancelled => "Cancelled",
+            ErrorCode::DeadlineExceeded => "DeadlineExceeded",
+        }
+    }
 }
 
 /// Where a value comes from.
@@ -213,7 +227,7 @@ pub enum Op {
     /// Gives a random UUID.
     Uuid,
     /// Makes single calls at once; gives the list of their results.
-    All(Arc<[Node]>),
+    All(Vec<Node>),
     /// The agent returns an error.
     Fail {
         /// What it says.

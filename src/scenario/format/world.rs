@@ -1,0 +1,173 @@
+//! The machine, the outside and the agents, as files say them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::decode::{Decoded, Doc, Object, excerpt};
+use super::scope::Cast;
+use super::script::script;
+use crate::kernel::{AgentId, Deadline, Json, Name, Priority, RunRetryPolicy, Span, SpecDefaults, Timestamp, Version};
+use crate::scenario::model::{AgentScript, PROBE, RuntimeSettings};
+use crate::sim::Tool;
+
+/// The most workers of a world.
+const WORKERS_MAX: u32 = 64;
+
+/// `runtime`.
+pub fn runtime(doc: &Doc<'_>) -> Decoded<RuntimeSettings> {
+    let known = ["workers", "lease", "poll", "capacity", "retry", "max_lost_leases", "batch", "store_latency"];
+    let object = doc.object(&known)?;
+    let usual = RuntimeSettings::default();
+    let settings = RuntimeSettings {
+        workers: object.or("workers", usual.workers, workers)?,
+        lease: object.or("lease", usual.lease, Doc::some_span)?,
+        poll: object.or("poll", usual.poll, Doc::some_span)?,
+        capacity: object.or("capacity", usual.capacity, |doc| doc.count(1, 10_000))?,
+        retry: object.or("retry", usual.retry, |doc| retry(doc, usual.retry))?,
+        max_lost_leases: object.or("max_lost_leases", usual.max_lost_leases, |doc| doc.count(1, 1_000))?,
+        batch: object.or("batch", usual.batch, batch)?,
+        store_latency: object.or("store_latency", usual.store_latency, Doc::some_span)?,
+    };
+    if settings.lease < Span::from_millis(100) {
+        return Err(object.doc().mistake("a lease must be at least `100ms`"));
+    }
+    Ok(settings)
+}
+
+/// A number of workers, who are then called `w1`, `w2`, …; or their names.
+fn workers(doc: &Doc<'_>) -> Decoded<Vec<Name>> {
+    if doc.value.is_number() {
+        let count = doc.count(1, WORKERS_MAX)?;
+        return Ok((1..=count).map(|number| format!("w{number}").into()).collect());
+    }
+    let docs = doc.list()?;
+    if docs.is_empty() || docs.len() > WORKERS_MAX as usize {
+        return Err(doc.mistake(format!("there must be 1 to {WORKERS_MAX} workers")));
+    }
+    let mut seen = BTreeSet::new();
+    for doc in &docs {
+        let name = doc.name()?;
+        if name.contains(['/', '#', '.', ' ']) {
+            return Err(doc.mistake("a worker's name has no `/`, `#`, `.` and no space"));
+        }
+        if !seen.insert(name) {
+            return Err(doc.mistake(format!("there are two workers `{}`", excerpt(doc.text()?))));
+        }
+    }
+    docs.iter().map(Doc::name).collect()
+}
+
+fn retry(doc: &Doc<'_>, usual: RunRetryPolicy) -> Decoded<RunRetryPolicy> {
+    let object = doc.object(&["max_retries", "backoff", "dead_run_on_cancel"])?;
+    Ok(RunRetryPolicy {
+        max_retries: object.or("max_retries", usual.max_retries, |doc| doc.count(0, 1_000))?,
+        backoff: object.or("backoff", usual.backoff, Doc::span)?,
+        dead_run_on_cancel: object.or("dead_run_on_cancel", usual.dead_run_on_cancel, Doc::flag)?,
+    })
+}
+
+fn batch(doc: &Doc<'_>) -> Decoded<u32> {
+    doc.count(1, 10_000)
+}
+
+/// `outside`: an object of tools.
+pub fn outside(doc: &Doc<'_>) -> Decoded<BTreeMap<Name, Tool>> {
+    doc.open_object()?.members().map(|(name, doc)| Ok((name.into(), tool(&doc)?))).collect()
+}
+
+fn tool(doc: &Doc<'_>) -> Decoded<Tool> {
+    let object = doc.object(&["takes", "refuses", "unknown", "honours_key", "answers", "refuses_first"])?;
+    let usual = Tool::default();
+    let answers = |doc: &Doc<'_>| {
+        let answers: Vec<Json> = doc.list()?.iter().map(|doc| Json::new(doc.value.clone())).collect();
+        if answers.is_empty() { Err(doc.mistake("a list of answers must not be empty")) } else { Ok(answers) }
+    };
+    Ok(Tool {
+        takes: object.or("takes", usual.takes, Doc::spans)?,
+        refuses_ppm: object.or("refuses", usual.refuses_ppm, Doc::rate)?,
+        unknown_ppm: object.or("unknown", usual.unknown_ppm, Doc::rate)?,
+        honours_key: object.or("honours_key", usual.honours_key, Doc::flag)?,
+        answers: object.or("answers", usual.answers, answers)?,
+        refuses_first: object.or("refuses_first", usual.refuses_first, |doc| doc.count(0, u32::MAX))?,
+    })
+}
+
+/// The names under `agents`, each a valid type.
+pub fn agent_types<'a>(doc: &Doc<'a>) -> Decoded<Vec<&'a str>> {
+    let object = doc.open_object()?;
+    let mut types = Vec::new();
+    for (name, doc) in object.members() {
+        let complain = |reason: String| Err(doc.key_mistake(reason, name, None));
+        if name == PROBE {
+            return complain(format!("the agent type `{PROBE}` is reserved"));
+        }
+        if AgentId::new(name, "").is_err() || name.contains(['#', '$', ' ']) {
+            return complain(format!("`{}` is no agent type: it has no `/`, `#`, `$` and no space", excerpt(name)));
+        }
+        types.push(name);
+    }
+    if types.is_empty() {
+        return Err(doc.mistake("there must be at least one agent"));
+    }
+    Ok(types)
+}
+
+/// The fields of an agent that has more than steps.
+pub const AGENT_FIELDS: [&str; 7] = ["steps", "version", "retry", "deadline", "priority", "tenant", "batch"];
+
+/// `agents`: an object of scripts.
+pub fn agents(
+    doc: &Doc<'_>,
+    cast: &Cast<'_>,
+    runtime: &RuntimeSettings,
+    start: Timestamp,
+) -> Decoded<BTreeMap<Name, AgentScript>> {
+    doc.open_object()?.members().map(|(name, doc)| Ok((name.into(), agent(&doc, cast, runtime, start)?))).collect()
+}
+
+/// What an agent's runs are made with when it says nothing.
+pub fn usual_defaults(runtime: &RuntimeSettings) -> SpecDefaults {
+    SpecDefaults { retry: runtime.retry, batch: runtime.batch, ..SpecDefaults::default() }
+}
+
+/// A list of steps, or an object with `steps` and more.
+fn agent(doc: &Doc<'_>, cast: &Cast<'_>, runtime: &RuntimeSettings, start: Timestamp) -> Decoded<AgentScript> {
+    let usual = usual_defaults(runtime);
+    if doc.value.is_array() {
+        return Ok(AgentScript { version: Version(1), defaults: usual, script: script(doc, cast)?.into() });
+    }
+    if !doc.value.is_object() {
+        return Err(doc.mistake("an agent is a list of steps, or an object with `steps`"));
+    }
+    let object = doc.object(&AGENT_FIELDS)?;
+    Ok(AgentScript {
+        version: Version(object.or("version", 1, |doc| doc.count(1, u32::MAX))?),
+        defaults: defaults(&object, usual, start)?,
+        script: script(&object.need("steps")?, cast)?.into(),
+    })
+}
+
+/// What an agent's runs are made with, as the fields of `object` say.
+pub fn defaults(object: &Object<'_>, usual: SpecDefaults, start: Timestamp) -> Decoded<SpecDefaults> {
+    let priorities = [
+        ("low", Priority::Low),
+        ("normal", Priority::Normal),
+        ("high", Priority::High),
+        ("critical", Priority::Critical),
+    ];
+    Ok(SpecDefaults {
+        tenant: object.or("tenant", usual.tenant, |doc| doc.name().map(Some))?,
+        priority: object.or("priority", usual.priority, |doc| doc.one_of("priority", &priorities))?,
+        retry: object.or("retry", usual.retry, |doc| retry(doc, usual.retry))?,
+        deadline: object.or("deadline", usual.deadline, |doc| deadline(doc, start).map(Some))?,
+        batch: object.or("batch", usual.batch, batch)?,
+    })
+}
+
+/// `"1h"` after the first grant; `"+1h"` after the start; or an instant.
+fn deadline(doc: &Doc<'_>, start: Timestamp) -> Decoded<Deadline> {
+    let text = doc.text()?;
+    if text.starts_with('+') || text.contains(['T', 'Z', ' ']) {
+        return Ok(Deadline::At(start + doc.since(start)?));
+    }
+    doc.some_span().map(Deadline::After)
+}
