@@ -5,7 +5,7 @@ use super::facts::Facts;
 use super::run::{RunNo, State};
 use super::{Config, Scheduler, Transition};
 use crate::kernel::{
-    Attempt, Deadline, Heartbeat, Lease, LeaseKey, Release, Released, RunStatus, Term, Trigger, Version, WorkerId,
+    Attempt, Deadline, Heartbeat, Lease, LeaseKey, Release, Released, RunStatus, Span, Term, Trigger, Version, WorkerId,
 };
 
 impl Scheduler {
@@ -46,6 +46,7 @@ impl Scheduler {
         self.expiries.insert((expires_at, no));
         at.moved(run.spec.run, RunStatus::Pending, RunStatus::Running, None, Vec::new());
         Lease {
+            waited: Span::ZERO,
             key: LeaseKey { run: run.spec.run, worker: worker.clone(), attempt },
             granted_at: at.now,
             expires_at,
