@@ -16,7 +16,7 @@ pub mod load;
 pub mod model;
 pub mod script;
 
-pub use agent::Stage;
+pub use agent::{Stage, scripted};
 pub use expect::{
     Bound, DeadLetter, EffectCount, EffectFact, End, Ends, Expectation, ExpectationResult, RunEnd, judge,
 };
