@@ -2,7 +2,6 @@
 
 mod inbox;
 mod laws;
-mod naive;
 mod scheduler;
 mod signals;
 mod sleep;

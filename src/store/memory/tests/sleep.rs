@@ -69,7 +69,7 @@ fn a_trigger_that_is_not_in_the_list_is_stored_and_wakes_nobody() {
     bench.signal(&lease, "go", "s2");
     for wait in [Wait::Message { after: Arrival(1) }, Wait::Signal("stop".into()), child(1)] {
         let lease = bench.lease();
-        assert_eq!(bench.suspend(&lease, &[wait.clone()]), RunStatus::Pending, "{wait:?}");
+        assert_eq!(bench.suspend(&lease, std::slice::from_ref(&wait)), RunStatus::Pending, "{wait:?}");
     }
     let lease = bench.lease();
     assert_eq!(bench.suspend(&lease, &[child(1)]), RunStatus::Suspended, "the end of a child is used once");
@@ -158,7 +158,7 @@ fn a_halted_run_is_woken_by_cancel_deadline_resume_and_a_new_version_alone() {
             }
             assert_eq!(bench.status(&lease), status, "{name}, before: {before_the_release}");
             if let Some(trigger) = &trigger {
-                assert_eq!(bench.lease().woken_by, [trigger.clone()], "{name}");
+                assert_eq!(bench.lease().woken_by, std::slice::from_ref(trigger), "{name}");
             }
         }
     }
