@@ -47,6 +47,7 @@ struct Pair {
     naive: Naive,
     leases: Vec<Lease>,
     arrivals: u64,
+    signals: u64,
 }
 
 impl Pair {
@@ -55,7 +56,7 @@ impl Pair {
         let deadline = Some(Deadline::After(Span::from_secs(40)));
         bench.register("d", 1, SpecDefaults { deadline, tenant: Some("t".into()), ..SpecDefaults::default() });
         let naive = Naive { now: bench.now, runs: vec![], mail: vec![], signals: vec![], version: 1 };
-        Pair { bench, naive, leases: vec![], arrivals: 0 }
+        Pair { bench, naive, leases: vec![], arrivals: 0, signals: 0 }
     }
 
     /// The run of this place, from the last one back.
@@ -169,8 +170,8 @@ impl Pair {
 
     fn signal(&mut self, run: RunId, name: u8) {
         let name: Name = name.to_string().as_str().into();
-        self.arrivals += 1;
-        let id = self.arrivals.to_string().as_str().into();
+        self.signals += 1;
+        let id = self.signals.to_string().as_str().into();
         self.bench.ask(Request::Signal { run, name: name.clone(), payload: Json::empty(), id });
         self.naive.signals.push((run, name));
         self.naive.settle();
