@@ -10,11 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as Polling, Poll, Wake, Waker};
 
 use crate::kernel::*;
-use crate::runtime::{Agents, Settings, Stopper, Worker};
+use crate::runtime::{Agents, Client, Settings, Stopper, Worker};
 use crate::store::memory::{Config, Local};
 
 /// How long every call takes on its way, and again on its way back.
 const LEG: Span = Span::from_millis(1);
+
+/// The owner of a client's tasks.
+const CLIENT: u32 = 1_000;
 
 /// What happens at a chosen call of a chosen worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +40,13 @@ pub enum Fault {
     Freeze,
     /// The worker freezes for two minutes when the request has been applied.
     FreezeAfter,
+    /// A client cancels the run meanwhile.
+    Cancel,
+    /// The worker is told to stop gracefully.
+    Stop,
 }
 
+/// The faults that hurt.
 pub const FAULTS: [Fault; 9] = [
     Fault::CrashBefore,
     Fault::CrashAfter,
@@ -87,6 +95,7 @@ pub struct World {
     frozen: RefCell<BTreeMap<u32, Timestamp>>,
     dead: RefCell<Vec<u32>>,
     calls: RefCell<BTreeMap<u32, u32>>,
+    stoppers: RefCell<BTreeMap<u32, Stopper>>,
     /// Worker, number of its call, and what happens there.
     pub faults: RefCell<Vec<(u32, u32, Fault)>>,
 }
@@ -108,6 +117,7 @@ impl World {
             frozen: RefCell::default(),
             dead: RefCell::default(),
             calls: RefCell::default(),
+            stoppers: RefCell::default(),
             faults: RefCell::default(),
         })
     }
@@ -144,6 +154,7 @@ impl World {
         let id = WorkerId { name: format!("w{owner}").into(), incarnation: 0 };
         let worker = Worker::new(id, settings, line.clone(), line.clone(), line, agents.clone());
         let stopper = worker.stopper();
+        self.stoppers.borrow_mut().insert(owner, stopper.clone());
         self.spawn(owner, worker.run());
         stopper
     }
@@ -370,6 +381,12 @@ impl Line {
                     world.sleep(CALL_TIMEOUT).await;
                     return Err(CallError::Unknown);
                 }
+                Some(Fault::Cancel) => {
+                    let line = Rc::new(Line { world: world.clone(), owner: CLIENT });
+                    let (client, run) = (Client::new(line.clone(), line), world.first_run());
+                    world.spawn(CLIENT, Box::pin(async move { client.cancel(run, "enough".into()).await }));
+                }
+                Some(Fault::Stop) => world.stoppers.borrow()[&owner].stop(),
                 Some(Fault::Unavailable) => return Err(CallError::Unavailable),
                 Some(Fault::Freeze) => {
                     world.frozen.borrow_mut().insert(owner, world.now.get() + two_minutes);
