@@ -109,10 +109,11 @@ impl Hold {
         self.floor.host.now()
     }
 
-    /// How long until the next heartbeat is due: a third of the term after the last was sent.
+    /// How long until the next heartbeat is due: a third of the term after the last was sent, however the clock
+    /// steps in between.
     pub fn until_beat(&self) -> Span {
-        let since = self.now().since(self.renewed.get());
-        (self.length.get().part(3) - since).max(Span::ZERO)
+        let (third, since) = (self.length.get().part(3), self.now().since(self.renewed.get()));
+        (third - since).max(Span::ZERO).min(third)
     }
 
     /// How long until the lease counts as lost.

@@ -230,6 +230,27 @@ fn a_group_raises_its_first_error_in_order_after_all_have_ended() {
 }
 
 #[test]
+fn two_receives_of_one_group_share_the_mail() {
+    let agent = |ctx: Context, _: Vec<Message>| async move {
+        let receive = Call::Receive { max: 1, limit: Some(Span::from_secs(60)) };
+        let got = ctx.all(vec![receive.clone(), receive.clone(), receive]).await?;
+        Ok(Json::new(json!(got.iter().map(|mail| mail[0]["id"].clone()).collect::<Vec<_>>())))
+    };
+    let world = World::new();
+    let all = agents("a", agent);
+    world.register(&all);
+    world.deliver("a", "m1");
+    let run = world.run_of("a");
+    world.start(1, &all);
+    world.run(Span::from_secs(5));
+    world.deliver("a", "m2");
+    world.deliver("a", "m3");
+    world.run(HOUR);
+    let output = Json::new(json!(["m2", "m3", null]));
+    assert_eq!(world.ending(run), Ending::Completed { output, in_doubt: vec![] });
+}
+
+#[test]
 fn two_steps_at_once_fail_the_run_whether_or_not_the_first_is_replayed() {
     let agent = |ctx: Context, _: Vec<Message>| async move {
         ctx.log(Json::null()).await?;
@@ -325,7 +346,7 @@ fn a_cancel_ends_a_sleeping_run_and_a_running_one_at_its_next_step() {
         let tried = world.count("stripe.charge");
         assert_eq!(tried > 0, charges > 0);
         let client =
-            Client::new(Rc::new(world.store.clone()), Rc::new(super::world::Line { world: world.clone(), owner: 9 }));
+            Client::new(Rc::new(world.store.clone()), Rc::new(super::line::Line { world: world.clone(), owner: 9 }));
         world.spawn(9, Box::pin(async move { client.cancel(run, "enough".into()).await }));
         world.run(Span::from_secs(120));
         assert_eq!(world.status(run), RunStatus::Cancelled);

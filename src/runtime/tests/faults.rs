@@ -3,7 +3,8 @@
 use std::rc::Rc;
 
 use super::agents::*;
-use super::world::{FAULTS, Fault, World};
+use super::line::{FAULTS, Fault};
+use super::world::World;
 use crate::kernel::*;
 use crate::runtime::*;
 
@@ -108,7 +109,7 @@ fn a_retry_survives_a_fault_at_every_call() {
 #[test]
 fn a_card_is_charged_once_whatever_two_calls_of_two_workers_fail() {
     let all = agents("a", billing);
-    let faults = [Fault::CrashAfter, Fault::CrashInFlight, Fault::LateRequest, Fault::FreezeAfter];
+    let faults = [Fault::CrashAfter, Fault::CrashInFlight, Fault::LateRequest, Fault::FreezeUnnoticed];
     let calls = calm_calls(&all);
     for (first, second) in (0..calls).flat_map(|first| (0..calls + 5).map(move |second| (first, second))) {
         for (one, two) in faults.iter().flat_map(|one| faults.iter().map(move |two| (*one, *two))) {

@@ -4,5 +4,6 @@
 mod agents;
 mod cycle;
 mod faults;
+mod line;
 mod stops;
 mod world;

@@ -1,7 +1,8 @@
 //! Graceful stops, lost leases and poison.
 
 use super::agents::*;
-use super::world::{Fault, World};
+use super::line::Fault;
+use super::world::World;
 use crate::kernel::*;
 use crate::runtime::*;
 

@@ -1,5 +1,4 @@
-//! A small virtual world for the runtime's own tests: one clock, one thread, workers that can die, freeze or
-//! lose calls at a chosen call.
+//! A small virtual world for the runtime's own tests: one clock, one thread, workers that can die and freeze.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -9,55 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as Polling, Poll, Wake, Waker};
 
+use super::line::{Fault, Line};
 use crate::kernel::*;
-use crate::runtime::{Agents, Client, Settings, Stopper, Worker};
+use crate::runtime::{Agents, Settings, Stopper, Worker};
 use crate::store::memory::{Config, Local};
-
-/// How long every call takes on its way, and again on its way back.
-const LEG: Span = Span::from_millis(1);
-
-/// The owner of a client's tasks.
-const CLIENT: u32 = 1_000;
-
-/// What happens at a chosen call of a chosen worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// The worker dies before the request leaves.
-    CrashBefore,
-    /// The worker dies when the request has been applied.
-    CrashAfter,
-    /// The worker dies with the request in flight; it is applied 40 s later.
-    CrashInFlight,
-    /// The request is lost, the caller told unknown.
-    LostRequest,
-    /// The reply is lost, the caller told unknown.
-    LostReply,
-    /// The caller is told unknown; the request is applied 3 s after that.
-    LateRequest,
-    /// The store does not take the request.
-    Unavailable,
-    /// The worker freezes for two minutes before the request leaves.
-    Freeze,
-    /// The worker freezes for two minutes when the request has been applied.
-    FreezeAfter,
-    /// A client cancels the run meanwhile.
-    Cancel,
-    /// The worker is told to stop gracefully.
-    Stop,
-}
-
-/// The faults that hurt.
-pub const FAULTS: [Fault; 9] = [
-    Fault::CrashBefore,
-    Fault::CrashAfter,
-    Fault::CrashInFlight,
-    Fault::LostRequest,
-    Fault::LostReply,
-    Fault::LateRequest,
-    Fault::Unavailable,
-    Fault::Freeze,
-    Fault::FreezeAfter,
-];
 
 struct Flag(AtomicBool);
 
@@ -92,10 +46,12 @@ pub struct World {
     timers: RefCell<BTreeMap<(Timestamp, u64), Rc<Timer>>>,
     tasks: RefCell<BTreeMap<u64, Running>>,
     serial: Cell<u64>,
-    frozen: RefCell<BTreeMap<u32, Timestamp>>,
+    pub frozen: RefCell<BTreeMap<u32, Timestamp>>,
+    /// How far a worker's clock is behind.
+    pub behind: RefCell<BTreeMap<u32, Span>>,
     dead: RefCell<Vec<u32>>,
-    calls: RefCell<BTreeMap<u32, u32>>,
-    stoppers: RefCell<BTreeMap<u32, Stopper>>,
+    pub calls: RefCell<BTreeMap<u32, u32>>,
+    pub stoppers: RefCell<BTreeMap<u32, Stopper>>,
     /// Worker, number of its call, and what happens there.
     pub faults: RefCell<Vec<(u32, u32, Fault)>>,
 }
@@ -115,6 +71,7 @@ impl World {
             tasks: RefCell::default(),
             serial: Cell::new(0),
             frozen: RefCell::default(),
+            behind: RefCell::default(),
             dead: RefCell::default(),
             calls: RefCell::default(),
             stoppers: RefCell::default(),
@@ -314,7 +271,8 @@ impl World {
         self.performed.borrow().iter().filter(|(performed, _)| &**performed == kind).count()
     }
 
-    fn script(&self, effect: &Effect) -> Result<Performed, CallError> {
+    /// What a tool answers; it is noted as asked.
+    pub fn script(&self, effect: &Effect) -> Result<Performed, CallError> {
         self.performed.borrow_mut().push((effect.kind.clone(), effect.id));
         let done = || Ok(Performed::Done(Json::new(serde_json::json!({ "id": effect.id.to_string() }))));
         match self.tools.borrow_mut().get_mut(&effect.kind) {
@@ -322,140 +280,5 @@ impl World {
             Some(script) => script.first().cloned().unwrap_or_else(done),
             None => done(),
         }
-    }
-}
-
-/// A worker's way to everything.
-pub struct Line {
-    pub world: Rc<World>,
-    pub owner: u32,
-}
-
-impl Line {
-    /// Carries a call: `apply` is what it does at its far end.
-    fn carry<T: 'static>(
-        &self,
-        waits: Span,
-        apply: impl Fn(&World) -> Option<Result<T, CallError>> + 'static,
-    ) -> Calling<T> {
-        let (world, owner) = (self.world.clone(), self.owner);
-        let number = {
-            let mut calls = world.calls.borrow_mut();
-            let count = calls.entry(owner).or_default();
-            *count += 1;
-            *count - 1
-        };
-        let fault = world.faults.borrow().iter().find(|(who, nth, _)| (*who, *nth) == (owner, number)).map(|f| f.2);
-        let two_minutes = Span::from_secs(120);
-        Box::pin(async move {
-            match fault {
-                Some(Fault::CrashBefore) => {
-                    world.crash(owner);
-                    return std::future::pending().await;
-                }
-                Some(Fault::CrashInFlight) => {
-                    let (later, task) = (world.sleep(Span::from_secs(40)), world.clone());
-                    world.spawn(
-                        u32::MAX,
-                        Box::pin(async move {
-                            later.await;
-                            apply(&task);
-                        }),
-                    );
-                    world.crash(owner);
-                    return std::future::pending().await;
-                }
-                Some(Fault::LateRequest) => {
-                    let (later, task) = (world.sleep(CALL_TIMEOUT + Span::from_secs(3)), world.clone());
-                    world.spawn(
-                        u32::MAX,
-                        Box::pin(async move {
-                            later.await;
-                            apply(&task);
-                        }),
-                    );
-                    world.sleep(CALL_TIMEOUT).await;
-                    return Err(CallError::Unknown);
-                }
-                Some(Fault::LostRequest) => {
-                    world.sleep(CALL_TIMEOUT).await;
-                    return Err(CallError::Unknown);
-                }
-                Some(Fault::Cancel) => {
-                    let line = Rc::new(Line { world: world.clone(), owner: CLIENT });
-                    let (client, run) = (Client::new(line.clone(), line), world.first_run());
-                    world.spawn(CLIENT, Box::pin(async move { client.cancel(run, "enough".into()).await }));
-                }
-                Some(Fault::Stop) => world.stoppers.borrow()[&owner].stop(),
-                Some(Fault::Unavailable) => return Err(CallError::Unavailable),
-                Some(Fault::Freeze) => {
-                    world.frozen.borrow_mut().insert(owner, world.now.get() + two_minutes);
-                }
-                _ => {}
-            }
-            world.sleep(LEG).await;
-            let until = world.now.get() + waits;
-            let answer = loop {
-                match apply(&world) {
-                    Some(answer) => break answer,
-                    None if world.now.get() >= until => return Err(CallError::Unknown),
-                    None => world.sleep(Span::from_millis(500)).await,
-                }
-            };
-            match fault {
-                Some(Fault::CrashAfter) => {
-                    world.crash(owner);
-                    return std::future::pending().await;
-                }
-                Some(Fault::LostReply) => {
-                    world.sleep(CALL_TIMEOUT).await;
-                    return Err(CallError::Unknown);
-                }
-                Some(Fault::FreezeAfter) => {
-                    world.frozen.borrow_mut().insert(owner, world.now.get() + two_minutes);
-                }
-                _ => {}
-            }
-            world.sleep(LEG).await;
-            answer
-        })
-    }
-}
-
-impl Store for Line {
-    fn call(&self, request: Request) -> Calling<Reply> {
-        self.world.asked.borrow_mut().push((self.owner, request.clone()));
-        let (store, now) = (self.world.store.clone(), self.world.now.clone());
-        let wait = if let Request::Lease { wait, .. } = &request { *wait } else { Span::ZERO };
-        let until = now.get() + wait;
-        self.carry(wait + CALL_TIMEOUT, move |world| {
-            let reply = world.ask(store.call(request.clone()));
-            let is_early = matches!(&reply, Reply::Leases(leases) if leases.is_empty()) && now.get() < until;
-            (!is_early).then_some(Ok(reply))
-        })
-    }
-}
-
-impl Outside for Line {
-    fn perform(&self, request: Perform) -> Calling<Performed> {
-        self.carry(Span::ZERO, move |world| Some(world.script(&request.effect)))
-    }
-}
-
-impl Host for Line {
-    fn now(&self) -> Timestamp {
-        self.world.now.get()
-    }
-
-    fn sleep(&self, span: Span) -> Task {
-        self.world.sleep(span)
-    }
-
-    fn spawn(&self, task: Task) {
-        self.world.spawn(self.owner, task);
-    }
-
-    fn random(&self, run: RunId, step: Step) -> u128 {
-        run.as_u128().wrapping_mul(u128::from(step.0) + 1)
     }
 }
