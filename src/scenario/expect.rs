@@ -164,6 +164,20 @@ pub enum Expectation {
         /// What.
         output: Json,
     },
+    /// A run had so many leases.
+    Leases {
+        /// The run.
+        run: Alias,
+        /// How many.
+        bound: Bound,
+    },
+    /// The agent of a run failed so often.
+    Failures {
+        /// The run.
+        run: Alias,
+        /// How often.
+        bound: Bound,
+    },
     /// An agent had so many runs.
     Runs {
         /// The agent.
@@ -299,6 +313,14 @@ impl Expectation {
             Expectation::Output { run, output } => {
                 (ends.run(run).is_some_and(|run| run.output.as_ref() == Some(output)), ends.tell(run))
             }
+            Expectation::Leases { run, bound } => {
+                let count = ends.run(run).map_or(0, |run| u64::from(run.attempts));
+                (bound.holds(count), format!("{run} had {count} leases"))
+            }
+            Expectation::Failures { run, bound } => {
+                let count = ends.run(run).map_or(0, |run| u64::from(run.failures));
+                (bound.holds(count), format!("the agent of {run} failed {count} times"))
+            }
             Expectation::Runs { agent, bound } => {
                 let count = ends.runs.iter().filter(|run| agent.covers(&run.agent)).count() as u64;
                 (bound.holds(count), format!("{agent} had {count} runs"))
@@ -360,6 +382,8 @@ impl fmt::Display for Expectation {
             Expectation::RunEnds { run, ends } => write!(f, "run {run} is {}", either(ends)),
             Expectation::RunCode { run, code } => write!(f, "run {run} failed as {}", code.as_str()),
             Expectation::Output { run, output } => write!(f, "run {run} completed with {output:?}"),
+            Expectation::Leases { run, bound } => write!(f, "leases of {run}: {bound}"),
+            Expectation::Failures { run, bound } => write!(f, "failures of {run}: {bound}"),
             Expectation::Runs { agent, bound } => write!(f, "runs of {agent}: {bound}"),
             Expectation::DeadLetters { agent, bound } => write!(f, "dead letters of {agent}: {bound}"),
             Expectation::PendingMail { agent, bound } => write!(f, "pending mail of {agent}: {bound}"),
