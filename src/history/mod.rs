@@ -88,7 +88,7 @@ pub struct Record {
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
+#[serde(tag = "event", content = "of", rename_all = "snake_case")]
 pub enum Event {
     /// Observed: a call is made.
     Sent {

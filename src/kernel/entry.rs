@@ -21,12 +21,19 @@ pub struct RunLogEntry {
     /// The run.
     pub run_id: RunId,
     /// Its place: 0, 1, 2, …
+    #[serde(deserialize_with = "place")]
     pub seq: Seq,
     /// When the store applied the append, by the store's clock.
     pub ts: Timestamp,
     /// What is said: `kind` and `payload`.
     #[serde(flatten)]
     pub body: Arc<Body>,
+}
+
+/// Reads the place of an entry, which [`Seq::EMPTY`] is not.
+fn place<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Seq, D::Error> {
+    let seq = Seq::deserialize(deserializer)?;
+    if seq < Seq::FIRST { Err(de::Error::custom("the place of an entry is at least 0")) } else { Ok(seq) }
 }
 
 impl RunLogEntry {

@@ -60,6 +60,7 @@ pub struct RunRetryPolicy {
     /// Tries after the first; 3 allows four.
     pub max_retries: u32,
     /// The pause before the first retry; doubles with each, up to [`RunRetryPolicy::BACKOFF_MAX`].
+    #[serde(deserialize_with = "super::time::not_negative")]
     pub backoff: Span,
     /// Whether the mail of a cancelled run becomes dead letters; else it is acked.
     pub dead_run_on_cancel: bool,
@@ -258,6 +259,9 @@ pub struct Lease {
     pub granted_at: Timestamp,
     /// When it runs out unless it is renewed, by the store's clock; may be sooner than asked for.
     pub expires_at: Timestamp,
+    /// How long the poll waited at the store before this grant, by the store's clock: the grant was made no
+    /// sooner than this long after the poll was sent.
+    pub waited: Span,
     /// The run's specification.
     pub spec: Arc<RunSpec>,
     /// The deadline as an instant, fixed at the first grant.

@@ -220,6 +220,12 @@ serde_as_text!(Timestamp);
 serde_as_text!(Span);
 pub(crate) use serde_as_text;
 
+/// Reads a span that must not be negative; for `deserialize_with`.
+pub(crate) fn not_negative<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
+    let span = Span::deserialize(deserializer)?;
+    if span < Span::ZERO { Err(de::Error::custom(format_args!("`{span}` is negative"))) } else { Ok(span) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -38,18 +38,16 @@ pub(super) struct Hold {
 }
 
 impl Hold {
-    /// The holder of `lease`, granted to a poll that was sent at `sent` and answered at `now`.
-    ///
-    /// A poll may wait long for its grant, so that a grant counts as a third of its term old at most; it is
-    /// then renewed at once.
-    pub fn new(floor: Rc<Floor>, lease: Lease, sent: Timestamp, now: Timestamp) -> Self {
+    /// The holder of `lease`, granted to a poll that was sent at `sent`. The grant was made no sooner than the
+    /// poll had waited at the store, so its age is known however long that was.
+    pub fn new(floor: Rc<Floor>, lease: Lease, sent: Timestamp) -> Self {
         let length = lease.expires_at.since(lease.granted_at);
         Hold {
             floor,
             log: RefCell::new(Fold::new()),
             receiving: Turns::default(),
             appending: Turns::default(),
-            renewed: Cell::new(sent.max(now - length.part(3))),
+            renewed: Cell::new(sent + lease.waited),
             length: Cell::new(length),
             gone: Cell::new(false),
             cancel_told: RefCell::new(lease.cancel_requested.clone()),

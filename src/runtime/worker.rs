@@ -85,7 +85,7 @@ impl Floor {
             }
             known.abandon();
         }
-        let hold = Rc::new(Hold::new(self.clone(), lease, sent, self.host.now()));
+        let hold = Rc::new(Hold::new(self.clone(), lease, sent));
         self.running.borrow_mut().insert(run, Rc::downgrade(&hold));
         self.host.spawn(Box::pin(Drive::new(hold)));
     }

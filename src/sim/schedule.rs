@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::faults::FaultKind;
+use super::site::SiteKey;
 use crate::kernel::{Name, Span};
 
 /// When a fault strikes, relative to the request that it strikes.
@@ -153,4 +154,43 @@ pub struct Deviation {
     /// What happens there.
     #[serde(flatten)]
     pub fault: Fault,
+    /// The site as a number, where it is known: spares a replay the making of names.
+    #[serde(skip)]
+    pub key: Option<SiteKey>,
+}
+
+impl Deviation {
+    /// A fault at a site named in words.
+    pub fn named(site: &str, fault: Fault) -> Self {
+        Deviation { site: site.into(), fault, key: None }
+    }
+}
+
+/// A site that came up, and what may be tried there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteListing {
+    /// Its name.
+    pub name: Name,
+    /// The site as a number.
+    pub key: SiteKey,
+    /// Every value that exhaust tries there.
+    pub faults: Vec<Fault>,
+}
+
+impl SiteListing {
+    /// One of its faults at this site.
+    pub fn deviation(&self, fault: Fault) -> Deviation {
+        Deviation { site: self.name.clone(), fault, key: Some(self.key) }
+    }
+}
+
+/// Which deviations a world has. Nothing else is free.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// None: every call takes its base latency, nothing fails, timers fire on time.
+    Calm,
+    /// What this seed draws, at the scenario's rates.
+    Seed(u64),
+    /// Exactly these.
+    Fixed(Vec<Deviation>),
 }

@@ -159,7 +159,7 @@ fn deviation(doc: &Doc<'_>) -> Decoded<Deviation> {
         let name = kind.value.as_str().unwrap_or_default();
         if names.contains(&name) { doc.mistake(error.to_string()) } else { kind.unknown("fault", names) }
     })?;
-    Ok(Deviation { site, fault })
+    Ok(Deviation { site, fault, key: None })
 }
 
 /// The faults that a deviation can be.

@@ -1,0 +1,76 @@
+//! What a sweep must reach at least once: else its workload or its faults are too weak to prove anything.
+
+macro_rules! sometimes {
+    ($($(#[$doc:meta])* $what:ident $name:literal $about:literal;)+) => {
+        /// A property that some schedule of a sweep must reach.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+        pub enum Sometimes {
+            $(#[doc = $about] #[serde(rename = $name)] $what),+
+        }
+
+        impl Sometimes {
+            /// Every property.
+            pub const ALL: &'static [Sometimes] = &[$(Sometimes::$what),+];
+
+            /// The property's name.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Sometimes::$what => $name),+ }
+            }
+
+            /// What it says, in one sentence.
+            pub const fn about(self) -> &'static str {
+                match self { $(Sometimes::$what => $about),+ }
+            }
+        }
+    };
+}
+
+sometimes! {
+    LeaseStolen "lease-stolen" "A lease is reclaimed while its holder lives.";
+    LateRenewal "late-renewal" "A lease past its expiry that nobody reclaimed is renewed.";
+    GrantLost "grant-lost" "A grant never reaches its worker.";
+    ToldLost "told-lost" "A former holder hears Lost.";
+    ZombieRefused "zombie-refused" "The append of a former holder is refused.";
+    SuccessorReadFirst "successor-read-first" "A worker's first read shows its successor's lease entry.";
+    LandsAfterDeath "lands-after-death" "A request is applied after its sender died.";
+    JournalHit "journal-hit" "A later lease finds the result of an earlier one in the journal.";
+    InDoubtAtOnce "in-doubt-at-once" "An effect is declared in doubt by the lease that began it.";
+    InDoubtOnReplay "in-doubt-on-replay" "An effect is declared in doubt by a later lease than the one that began it.";
+    HappenedUnseen "happened-unseen" "An effect happens although its caller never hears so.";
+    DuplicateSuppressed "duplicate-suppressed" "A second delivery under one id changes nothing.";
+    SignalRepeated "signal-repeated" "A second signal under one id changes nothing.";
+    SignalBeforeSleep "signal-before-sleep" "A signal arrives before its run sleeps.";
+    TriggerDuringRun "trigger-during-run" "A suspending release finds its trigger there and goes straight to the queue.";
+    TimerRacesCancel "timer-races-cancel" "A cancel arrives when a time of the run is due or has just fired.";
+    CancelMeetsEnd "cancel-meets-end" "A cancel arrives when the log is closed and the run not released.";
+    CrashBeforeLeaseEntry "crash-before-lease-entry" "A worker dies between a grant and its lease entry.";
+    CrashInIntent "crash-in-intent" "A worker dies with an open intent.";
+    CrashBeforeRelease "crash-before-release" "A worker dies between a run.suspended or run.retrying and the release.";
+    CrashInEpilogue "crash-in-epilogue" "A worker dies between the terminal entry and the release.";
+    TwoInEpilogue "two-in-epilogue" "Two workers are in one run's epilogue.";
+    DeadLetter "dead-letter" "A message becomes a dead letter.";
+    Redriven "redriven" "A dead letter is brought back.";
+    LeftOverMail "left-over-mail" "Mail left at a run's end makes a new run.";
+    Retried "retried" "A failed run is tried again.";
+    Poisoned "poisoned" "A run is ended because it lost too many leases.";
+    Halted "halted" "A run is halted because its agent does not follow its log.";
+    DeadlinePassed "deadline-passed" "A run is ended by its deadline.";
+    GivenBack "given-back" "A run is given back by a worker that stops.";
+    ShortLease "short-lease" "A lease is granted for less than asked.";
+}
+
+/// A set of properties.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Reached(u64);
+
+const _: () = assert!(Sometimes::ALL.len() <= 64, "a set is one word");
+
+impl Reached {
+    pub fn add(&mut self, what: Sometimes) {
+        self.0 |= 1 << what as u64;
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = Sometimes> {
+        Sometimes::ALL.iter().copied().filter(move |what| self.0 & (1 << *what as u64) != 0)
+    }
+}

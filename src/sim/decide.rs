@@ -1,0 +1,363 @@
+//! Decisions: what, if anything, happens at a site. Only here is anything random, and it is drawn from the
+//! seed and the site alone: one keyed mix says whether, a ChaCha block says what and how long.
+
+use std::collections::BTreeMap;
+
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::faults::{FaultKind, FaultPlan, Faults, Tool};
+use super::schedule::{Deviation, Fault, Point, Schedule, SiteListing};
+use super::site::{Class, Site, SiteKey, mix};
+use crate::history::Event;
+use crate::kernel::{Name, Span, Timestamp};
+
+/// What is known of the place where a decision falls.
+pub(super) struct Place<'a> {
+    pub at: Timestamp,
+    pub class: Class,
+    pub site: Site,
+    /// The contract's method, `perform`, or what is no call.
+    pub method: &'static str,
+    pub worker: Option<&'a Name>,
+    pub tool: Option<&'a Tool>,
+}
+
+enum Mode {
+    Calm,
+    Seed(u64),
+    /// What is to happen, by key, and by name for those that have no key.
+    Fixed(BTreeMap<SiteKey, Fault>, BTreeMap<Name, Fault>),
+}
+
+/// Decides at every site, and keeps what came about.
+pub(super) struct Decider {
+    mode: Mode,
+    faults: Faults,
+    lease: Span,
+    start: Timestamp,
+    /// Off from healing on.
+    on: bool,
+    counts: BTreeMap<FaultKind, u32>,
+    pub taken: Vec<Deviation>,
+    /// The sites that came up, where somebody wants to know.
+    pub listing: Option<Vec<SiteListing>>,
+}
+
+impl Decider {
+    pub fn new(schedule: &Schedule, faults: &Faults, lease: Span, start: Timestamp, list: bool) -> Self {
+        let mode = match schedule {
+            Schedule::Calm => Mode::Calm,
+            Schedule::Seed(seed) => Mode::Seed(*seed),
+            Schedule::Fixed(list) => {
+                let (mut by_key, mut by_name) = (BTreeMap::new(), BTreeMap::new());
+                for deviation in list {
+                    match deviation.key {
+                        Some(key) => by_key.insert(key, deviation.fault),
+                        None => by_name.insert(deviation.site.clone(), deviation.fault),
+                    };
+                }
+                Mode::Fixed(by_key, by_name)
+            }
+        };
+        Decider {
+            mode,
+            faults: faults.clone(),
+            lease,
+            start,
+            on: true,
+            counts: BTreeMap::new(),
+            taken: Vec::new(),
+            listing: list.then(Vec::new),
+        }
+    }
+
+    /// No more deviations from now on.
+    pub fn heal(&mut self) {
+        self.on = false;
+    }
+
+    /// The deviation that was taken last, as an event.
+    pub fn last_taken(&self) -> Event {
+        let taken = self.taken.last().expect("a deviation was taken");
+        let fault = serde_json::to_string(&taken.fault).expect("a fault is plain data");
+        Event::Deviation { site: taken.site.clone(), fault: fault.into() }
+    }
+
+    /// Listed deviations whose sites have not come up.
+    pub fn stale(&self, schedule: &Schedule) -> Vec<Deviation> {
+        match schedule {
+            Schedule::Fixed(list) => {
+                let came = |wanted: &Deviation| self.taken.iter().any(|taken| taken.site == wanted.site);
+                list.iter().filter(|wanted| !came(wanted)).cloned().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What happens at a site; `words` makes its name, which is only needed when something does.
+    pub fn decide(&mut self, place: &Place<'_>, words: impl FnOnce() -> Name) -> Option<Fault> {
+        if !self.on {
+            return None;
+        }
+        let key = place.site.key();
+        let mut words = Some(words);
+        let mut name: Option<Name> = None;
+        let mut named = || name.get_or_insert_with(|| (words.take().expect("made once"))()).clone();
+        if let Some(listing) = &mut self.listing {
+            let faults = values(place.class, self.lease, place.tool);
+            listing.push(SiteListing { name: named(), key, faults });
+        }
+        let fault = match &self.mode {
+            Mode::Calm => None,
+            Mode::Seed(seed) => self.wish(*seed, key, place),
+            Mode::Fixed(by_key, by_name) => match by_key.get(&key) {
+                Some(fault) => Some(*fault),
+                None if by_name.is_empty() => None,
+                None => by_name.get(&named()).copied(),
+            },
+        }?;
+        *self.counts.entry(fault.kind()).or_insert(0) += 1;
+        self.taken.push(Deviation { site: named(), fault, key: Some(key) });
+        Some(fault)
+    }
+
+    /// What the seed wishes at a site, unless budget or window veto.
+    fn wish(&self, seed: u64, key: SiteKey, place: &Place<'_>) -> Option<Fault> {
+        let total: u64 = place.class.kinds().iter().map(|kind| self.rate(*kind, place.tool)).sum();
+        if total == 0 {
+            return None;
+        }
+        // The high 32 bits as a fraction of one million; a sum of rates over one is certainty.
+        let draw = ((mix(seed, key.0) >> 32) * 1_000_000) >> 32;
+        if draw >= total {
+            return None;
+        }
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        bytes[8..16].copy_from_slice(&key.0.to_le_bytes());
+        let mut dice = ChaCha8Rng::from_seed(bytes);
+        let mut left = dice.random_range(0..total);
+        let kind = *place.class.kinds().iter().find(|kind| {
+            let rate = self.rate(**kind, place.tool);
+            let hit = left < rate;
+            left = left.saturating_sub(rate);
+            hit
+        })?;
+        let plan = self.faults.plans.get(&kind);
+        if plan.is_some_and(|plan| !self.allows(plan, kind, place)) {
+            return None;
+        }
+        let usual;
+        let plan = match plan {
+            Some(plan) => plan,
+            None => {
+                usual = FaultPlan::new(kind, 0, self.lease);
+                &usual
+            }
+        };
+        Some(draw_fault(kind, plan, self.lease, place, &mut dice))
+    }
+
+    /// The chance of a kind at a site, in millionths: the plan's, and what the tool itself does.
+    fn rate(&self, kind: FaultKind, tool: Option<&Tool>) -> u64 {
+        let planned = self.faults.plans.get(&kind).map_or(0, |plan| plan.rate_ppm);
+        let own = match (kind, tool) {
+            (FaultKind::ToolRefuses, Some(tool)) => tool.refuses_ppm,
+            (FaultKind::ToolUnknown, Some(tool)) => tool.unknown_ppm,
+            (FaultKind::ToolSlow, Some(tool)) if tool.takes.0 < tool.takes.1 && planned == 0 => TOOL_SLOW_PPM,
+            _ => 0,
+        };
+        u64::from(planned) + u64::from(own)
+    }
+
+    fn allows(&self, plan: &FaultPlan, kind: FaultKind, place: &Place<'_>) -> bool {
+        let since = place.at.since(self.start).max(Span::ZERO);
+        plan.at_most.is_none_or(|most| self.counts.get(&kind).is_none_or(|count| *count < most))
+            && since >= plan.from
+            && since < plan.until
+            && (plan.calls.is_empty() || plan.calls.iter().any(|call| **call == *place.method))
+            && (plan.workers.is_empty() || place.worker.is_some_and(|worker| plan.workers.contains(worker)))
+    }
+}
+
+/// How often a tool with a range of times leaves its least one.
+const TOOL_SLOW_PPM: u32 = 100_000;
+
+/// A span between `least` and `most`, log-uniform: its magnitude is drawn first.
+fn log_uniform(dice: &mut impl Rng, least: Span, most: Span) -> Span {
+    let (least, most) = (least.as_micros().max(1), most.as_micros().max(1));
+    if least >= most {
+        return Span::from_micros(least);
+    }
+    let magnitude = dice.random_range(least.ilog2()..=most.ilog2());
+    let (low, high) = ((1_i64 << magnitude).max(least), ((1_i64 << magnitude) * 2 - 1).min(most));
+    Span::from_micros(dice.random_range(low..=high))
+}
+
+/// A span of either sign.
+fn either_way(dice: &mut impl Rng, least: Span, most: Span) -> Span {
+    let span = log_uniform(dice, least, most);
+    if dice.random_range(0..2) == 0 { span } else { span.times(-1) }
+}
+
+fn draw_fault(kind: FaultKind, plan: &FaultPlan, lease: Span, place: &Place<'_>, dice: &mut impl Rng) -> Fault {
+    let (least, most) = plan.lasts;
+    let grant = place.class == Class::Grant;
+    let span = log_uniform(dice, least, most);
+    let point = match dice.random_range(0..3) {
+        _ if grant => Point::After,
+        0 => Point::Before,
+        1 => Point::Flight(log_uniform(dice, Span::from_millis(1), lease.times(2))),
+        _ => Point::After,
+    };
+    match kind {
+        FaultKind::Crash => Fault::Crash { point, restart: span },
+        FaultKind::Pause => Fault::Pause { point: plain(point), lasts: span },
+        FaultKind::Partition => Fault::Partition { point: plain(point), lasts: span },
+        FaultKind::LostRequest => Fault::LostRequest,
+        FaultKind::LostReply => Fault::LostReply,
+        FaultKind::StoreError => Fault::StoreError,
+        FaultKind::Outage => Fault::Outage { lasts: span },
+        FaultKind::StoreRestart => Fault::StoreRestart { lasts: span },
+        FaultKind::Duplicate => Fault::Duplicate { after: span },
+        FaultKind::Delay if grant || dice.random_range(0..2) == 0 => Fault::DelayReply { by: span },
+        FaultKind::Delay => Fault::DelayRequest { by: span },
+        FaultKind::ShortLease => Fault::ShortLease { to: span.min(lease) },
+        FaultKind::TimerJitter => Fault::TimerLate { by: span },
+        FaultKind::ClockSkew => Fault::ClockSkew { by: either_way(dice, least, most) },
+        FaultKind::ClockStep => Fault::ClockStep { by: either_way(dice, least, most) },
+        FaultKind::Stop => Fault::Stop { restart: span },
+        FaultKind::ToolSlow => {
+            let (least, most) = place.tool.map_or(plan.lasts, |tool| tool.takes);
+            Fault::ToolSlow { takes: log_uniform(dice, least, most) }
+        }
+        FaultKind::ToolRefuses => Fault::ToolRefuses,
+        FaultKind::ToolUnknown => Fault::ToolUnknown { happened: dice.random_range(0..2) == 0 },
+        FaultKind::Slow => Fault::Slow { factor: u32::try_from(span.as_micros()).unwrap_or(16).clamp(2, 64) },
+    }
+}
+
+/// A pause or a cut has two points only.
+fn plain(point: Point) -> Point {
+    match point {
+        Point::Before => Point::Before,
+        Point::Flight(_) | Point::After => Point::After,
+    }
+}
+
+/// The printed list: every value that exhaust tries at a site of a class.
+pub(super) fn values(class: Class, lease: Span, tool: Option<&Tool>) -> Vec<Fault> {
+    let soon = Span::from_secs(1);
+    let beyond = lease.times(3).part(2);
+    let mut list = Vec::new();
+    for kind in class.kinds() {
+        match kind {
+            FaultKind::Crash if class == Class::Grant => {
+                list.push(Fault::Crash { point: Point::After, restart: soon });
+            }
+            FaultKind::Crash => {
+                for point in [Point::Before, Point::Flight(beyond), Point::After] {
+                    list.push(Fault::Crash { point, restart: soon });
+                }
+            }
+            FaultKind::Pause if class == Class::Grant => {
+                list.push(Fault::Pause { point: Point::After, lasts: beyond });
+            }
+            FaultKind::Pause => {
+                list.push(Fault::Pause { point: Point::Before, lasts: beyond });
+                list.push(Fault::Pause { point: Point::After, lasts: beyond });
+            }
+            FaultKind::Partition if class == Class::Grant => {
+                list.push(Fault::Partition { point: Point::After, lasts: beyond });
+            }
+            FaultKind::Partition => {
+                list.push(Fault::Partition { point: Point::Before, lasts: beyond });
+                list.push(Fault::Partition { point: Point::After, lasts: lease.part(3) });
+            }
+            FaultKind::LostRequest => list.push(Fault::LostRequest),
+            FaultKind::LostReply => list.push(Fault::LostReply),
+            FaultKind::StoreError => list.push(Fault::StoreError),
+            FaultKind::Outage => list.push(Fault::Outage { lasts: lease.part(2) }),
+            FaultKind::StoreRestart => list.push(Fault::StoreRestart { lasts: soon }),
+            FaultKind::Duplicate => {
+                list.push(Fault::Duplicate { after: Span::from_millis(1) });
+                list.push(Fault::Duplicate { after: beyond });
+            }
+            FaultKind::Delay if class == Class::Grant => list.push(Fault::DelayReply { by: beyond }),
+            FaultKind::Delay => {
+                list.push(Fault::DelayRequest { by: soon });
+                list.push(Fault::DelayRequest { by: beyond });
+                list.push(Fault::DelayReply { by: beyond });
+            }
+            FaultKind::ShortLease => list.push(Fault::ShortLease { to: soon }),
+            FaultKind::TimerJitter => list.push(Fault::TimerLate { by: soon }),
+            FaultKind::ClockSkew => {
+                list.push(Fault::ClockSkew { by: lease });
+                list.push(Fault::ClockSkew { by: lease.times(-1) });
+            }
+            FaultKind::ClockStep => {
+                list.push(Fault::ClockStep { by: lease.times(2) });
+                list.push(Fault::ClockStep { by: lease.times(-2) });
+            }
+            FaultKind::Stop => list.push(Fault::Stop { restart: soon }),
+            FaultKind::ToolSlow => {
+                list.push(Fault::ToolSlow { takes: tool.map_or(beyond, |tool| tool.takes.1) });
+                list.push(Fault::ToolSlow { takes: lease.times(3) });
+            }
+            FaultKind::ToolRefuses => list.push(Fault::ToolRefuses),
+            FaultKind::ToolUnknown => {
+                list.push(Fault::ToolUnknown { happened: true });
+                list.push(Fault::ToolUnknown { happened: false });
+            }
+            FaultKind::Slow => list.push(Fault::Slow { factor: 8 }),
+        }
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_fault_can_strike_somewhere_and_has_a_value_to_try() {
+        let classes = [
+            Class::Store,
+            Class::Term,
+            Class::Grant,
+            Class::Outside { honours_key: true },
+            Class::Client,
+            Class::Timer,
+            Class::Clock,
+            Class::Speed,
+        ];
+        for kind in FaultKind::ALL {
+            let strikes = classes
+                .iter()
+                .any(|class| values(*class, Span::from_secs(30), None).iter().any(|fault| fault.kind() == kind));
+            assert!(strikes, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_seed_draws_the_same_at_a_site_and_about_as_often_as_its_rate_says() {
+        let mut faults = Faults::default();
+        let lease = Span::from_secs(30);
+        faults.plans.insert(FaultKind::Crash, FaultPlan::new(FaultKind::Crash, 100_000, lease));
+        let draw = |seed| {
+            let start = Timestamp::default();
+            let mut decider = Decider::new(&Schedule::Seed(seed), &faults, lease, start, false);
+            for nth in 0..10_000 {
+                let site = Site { who: 1, call: 2, subject: 3, nth };
+                let place = Place { at: start, class: Class::Store, site, method: "read", worker: None, tool: None };
+                decider.decide(&place, || "site".into());
+            }
+            decider.taken
+        };
+        let taken = draw(1);
+        assert_eq!(taken, draw(1));
+        assert_ne!(taken, draw(2));
+        assert!((900..1_100).contains(&taken.len()), "{}", taken.len());
+    }
+}

@@ -1,0 +1,368 @@
+//! Sites: every place at which a schedule may deviate, named by who, what about, which call, which try.
+//!
+//! Inside, a site is four integers that come from the scenario alone, never from seed, clock or schedule; its
+//! words are made only for people.
+
+use std::collections::BTreeMap;
+
+use super::faults::FaultKind;
+use crate::kernel::{AgentId, Attempt, EffectId, MessageId, Name, Perform, Release, Request, RunId, RunIds, Step};
+
+/// A site as four integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Site {
+    /// Who: a run's lease, a worker, an input.
+    pub who: u64,
+    /// Which call, and of an append which kind of entry.
+    pub call: u32,
+    /// What about: a step, a message, a beat.
+    pub subject: u64,
+    /// Which try, from 0.
+    pub nth: u32,
+}
+
+/// A site as one number: equal sites give equal keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SiteKey(pub(super) u64);
+
+impl Site {
+    /// The site as one number.
+    pub fn key(&self) -> SiteKey {
+        SiteKey(mix(mix(self.who, u64::from(self.call)), mix(self.subject, u64::from(self.nth))))
+    }
+}
+
+/// A keyed 64-bit mix: every bit of both words reaches every bit of the result.
+pub(super) fn mix(left: u64, right: u64) -> u64 {
+    let mut word = left.rotate_left(32) ^ right.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+/// A text as a number (FNV-1a).
+pub(super) fn text_number(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+/// What sort of place a site is; it says which kinds of fault can strike there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// A worker's call to the store.
+    Store,
+    /// A grant of runs to a worker.
+    Grant,
+    /// A worker's call to the outside; whether the tool honours keys.
+    Outside { honours_key: bool },
+    /// A client's call to the store.
+    Client,
+    /// How long a grant or a renewal runs.
+    Term,
+    /// A timer that is armed.
+    Timer,
+    /// A worker's clock, throughout.
+    Clock,
+    /// A worker's speed, throughout.
+    Speed,
+}
+
+impl Class {
+    /// The kinds of fault that can strike at such a site.
+    pub fn kinds(self) -> &'static [FaultKind] {
+        use FaultKind::*;
+        match self {
+            Class::Store => &[
+                Crash,
+                Pause,
+                Partition,
+                LostRequest,
+                LostReply,
+                StoreError,
+                Outage,
+                StoreRestart,
+                Duplicate,
+                Delay,
+                ClockStep,
+                Stop,
+            ],
+            Class::Grant => &[Crash, Pause, Partition, LostReply, Delay, ClockStep, Stop],
+            Class::Term => &[ShortLease],
+            Class::Outside { honours_key: false } => {
+                &[Crash, Pause, Partition, LostRequest, LostReply, ClockStep, Stop, ToolSlow, ToolRefuses, ToolUnknown]
+            }
+            Class::Outside { honours_key: true } => &[
+                Crash,
+                Pause,
+                Partition,
+                LostRequest,
+                LostReply,
+                ClockStep,
+                Stop,
+                ToolSlow,
+                ToolRefuses,
+                ToolUnknown,
+                Duplicate,
+            ],
+            Class::Client => &[LostRequest, LostReply, StoreError, Outage, StoreRestart, Duplicate, Delay],
+            Class::Timer => &[TimerJitter],
+            Class::Clock => &[ClockSkew],
+            Class::Speed => &[Slow],
+        }
+    }
+}
+
+/// Which calls there are, as part of a site: the methods, then what is no method.
+pub(super) mod call {
+    pub const PERFORM: u32 = 1;
+    pub const GRANT: u32 = 2;
+    pub const TIMER: u32 = 3;
+    pub const CLOCK: u32 = 4;
+    pub const SPEED: u32 = 5;
+    pub const TERM: u32 = 6;
+}
+
+/// Names of runs: `billing#1` is that address's first run. Ids follow from scenario and alias alone.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Aliases {
+    scenario: u64,
+    start_ms: u64,
+    names: BTreeMap<RunId, Name>,
+}
+
+impl Aliases {
+    pub fn new(scenario: &str, start_ms: u64) -> Self {
+        Aliases { scenario: text_number(scenario), start_ms, names: BTreeMap::new() }
+    }
+
+    /// The id that belongs to an alias.
+    pub fn id_of(&self, alias: &str) -> RunId {
+        let (_, nth) = alias.rsplit_once('#').unwrap_or((alias, "0"));
+        let nth: u64 = nth.parse().unwrap_or(0);
+        let name = mix(self.scenario, text_number(alias));
+        let rest = (u128::from(mix(name, 1)) << 64) | u128::from(mix(name, 2));
+        RunId::from_parts(self.start_ms + nth, rest)
+    }
+
+    /// The alias of a run, or its id when it has none.
+    pub fn name_of(&self, run: RunId) -> Name {
+        self.names.get(&run).cloned().unwrap_or_else(|| run.to_string().into())
+    }
+
+    /// Every run that was named, and its name.
+    pub fn names(&self) -> BTreeMap<RunId, Name> {
+        self.names.clone()
+    }
+
+    /// A message's id with the run in it, if there is one, by its alias.
+    fn message(&self, id: &MessageId) -> String {
+        match id.split_once('.').and_then(|(run, rest)| Some((run.parse::<RunId>().ok()?, rest))) {
+            Some((run, rest)) => format!("{}.{rest}", self.name_of(run)),
+            None => id.to_string(),
+        }
+    }
+}
+
+impl RunIds for Aliases {
+    fn mint(&mut self, agent: &AgentId, nth: u32) -> RunId {
+        let alias = format!("{agent}#{nth}");
+        let run = self.id_of(&alias);
+        self.names.entry(run).or_insert_with(|| alias.into());
+        run
+    }
+}
+
+/// Who makes a call, as far as a site's name is concerned.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Who {
+    /// A worker in the name of a run that was granted to it.
+    Lease(RunId, Attempt),
+    /// A run, whoever holds it.
+    Run(RunId),
+    /// A worker in its own name.
+    Worker(usize),
+    /// An input's client.
+    Input(u32),
+    /// The probe.
+    Probe,
+}
+
+impl Who {
+    fn number(self) -> u64 {
+        match self {
+            Who::Lease(run, attempt) => mix(run.as_u128() as u64, u64::from(attempt.0)),
+            Who::Run(run) => mix(run.as_u128() as u64, 0x72),
+            Who::Worker(worker) => mix(0x77, worker as u64),
+            Who::Input(input) => mix(0x69, u64::from(input)),
+            Who::Probe => 0x70,
+        }
+    }
+}
+
+/// Which run a request is about, where it is about one.
+pub(super) fn run_of(request: &Request) -> Option<RunId> {
+    match request {
+        Request::Append { run, .. }
+        | Request::Read { run, .. }
+        | Request::Tail { run, .. }
+        | Request::LastSeq { run }
+        | Request::Drain { run, .. }
+        | Request::Ack { run, .. }
+        | Request::Nack { run, .. }
+        | Request::Claim { run, .. }
+        | Request::Timer { run, .. } => Some(*run),
+        Request::Heartbeat { lease } | Request::Release { lease, .. } => Some(lease.run),
+        _ => None,
+    }
+}
+
+/// What a request is about, as a number, and its call.
+pub(super) fn subject(request: &Request, step_of: impl Fn(EffectId) -> Option<Step>) -> (u32, u64) {
+    let effect = |id: EffectId| step_of(id).map_or(id.0, |step| u64::from(step.0));
+    let (method, subject) = match request {
+        Request::Append { body, .. } => {
+            let about = body.step().map_or(0, |step| u64::from(step.0) + 1);
+            return (100 + text_number(body.kind()) as u32 % 1_000_000, about);
+        }
+        Request::Lookup { effect: id } => (11, effect(*id)),
+        Request::Record { result } => (12, effect(result.effect_id)),
+        Request::Read { .. } => (13, 0),
+        Request::Tail { from, .. } => (14, from.get() as u64),
+        Request::LastSeq { .. } => (15, 0),
+        Request::Deliver { to, message, .. } => (16, mix(text_number(to.as_str()), text_number(&message.id))),
+        Request::Drain { after, .. } => (17, after.map_or(0, |after| after.0 + 1)),
+        Request::PendingCount { agent } => (18, text_number(agent.as_str())),
+        Request::DeadLetters { agent } => (19, text_number(agent.as_str())),
+        Request::Ack { message, .. } => (20, text_number(message)),
+        Request::Nack { message, failure, .. } => (21, mix(text_number(message), u64::from(*failure))),
+        Request::Redrive { agent, message, .. } => (22, mix(text_number(agent.as_str()), text_number(message))),
+        Request::Receiver { agent, message } => (23, mix(text_number(agent.as_str()), text_number(message))),
+        Request::Register { kind, .. } => (24, text_number(kind)),
+        Request::Create { spec, .. } => (25, spec.run.as_u128() as u64),
+        Request::Spec { run } => (26, run.as_u128() as u64),
+        Request::Wake { run, .. } => (27, run.as_u128() as u64),
+        Request::Resume { run } => (28, run.as_u128() as u64),
+        Request::Cancel { run, .. } => (29, run.as_u128() as u64),
+        Request::Lease { .. } => (call::GRANT, 0),
+        Request::Heartbeat { .. } => (31, 0),
+        Request::Release { how, .. } => (32, release_number(how)),
+        Request::Status { run } => (33, run.as_u128() as u64),
+        Request::RunOf { agent } => (34, text_number(agent.as_str())),
+        Request::Pending => (35, 0),
+        Request::Signal { run, id, .. } => (36, mix(run.as_u128() as u64, text_number(id))),
+        Request::Timer { step, .. } => (37, u64::from(step.0)),
+        Request::Claim { step, .. } => (38, u64::from(step.0)),
+        Request::Put { bytes } => (39, bytes.len() as u64),
+        Request::Get { artifact } => (40, text_number(&artifact.0)),
+    };
+    (method, subject)
+}
+
+fn release_number(how: &Release) -> u64 {
+    match how {
+        Release::Suspended(_) => 0,
+        Release::Halted => 1,
+        Release::Pending => 2,
+        Release::Ended(_) => 3,
+    }
+}
+
+/// A site's name: who, what about, which call, which try.
+pub(super) struct Words<'a> {
+    pub aliases: &'a Aliases,
+    pub workers: &'a [Name],
+    /// Run, step and kind of the effects whose intents have passed.
+    pub effects: &'a BTreeMap<EffectId, (RunId, Step, Name)>,
+}
+
+impl Words<'_> {
+    fn who(&self, who: Who) -> String {
+        match who {
+            Who::Lease(run, attempt) => format!("{} / lease {attempt}", self.aliases.name_of(run)),
+            Who::Run(run) => self.aliases.name_of(run).to_string(),
+            Who::Worker(worker) => self.workers[worker].to_string(),
+            Who::Input(input) => format!("input {input}"),
+            Who::Probe => "probe".to_owned(),
+        }
+    }
+
+    fn effect(&self, id: EffectId) -> String {
+        self.effects.get(&id).map_or_else(|| id.to_string(), |(_, step, kind)| format!("{kind} step {step}"))
+    }
+
+    fn request(&self, request: &Request) -> String {
+        let run = |run: &RunId| self.aliases.name_of(*run);
+        match request {
+            Request::Append { body, .. } => match body.step() {
+                Some(step) => format!("append {} step {step}", body.kind()),
+                None => format!("append {}", body.kind()),
+            },
+            Request::Lookup { effect } => format!("lookup {}", self.effect(*effect)),
+            Request::Record { result } => format!("record {}", self.effect(result.effect_id)),
+            Request::Deliver { to, message, .. } => format!("deliver {} to {to}", self.aliases.message(&message.id)),
+            Request::Drain { after: Some(after), .. } => format!("drain after {after}"),
+            Request::Ack { message, .. } => format!("ack {}", self.aliases.message(message)),
+            Request::Nack { message, failure, .. } => {
+                format!("nack {} failure {failure}", self.aliases.message(message))
+            }
+            Request::Redrive { agent, message, .. } => format!("redrive {message} at {agent}"),
+            Request::Receiver { agent, message } => format!("receiver of {message} at {agent}"),
+            Request::Register { kind, .. } => format!("register {kind}"),
+            Request::Create { spec, .. } => format!("create {}", run(&spec.run)),
+            Request::Wake { run: target, .. } => format!("wake {}", run(target)),
+            Request::Resume { run: target } => format!("resume {}", run(target)),
+            Request::Cancel { run: target, .. } => format!("cancel {}", run(target)),
+            Request::Spec { run: target } => format!("spec {}", run(target)),
+            Request::Status { run: target } => format!("status {}", run(target)),
+            Request::RunOf { agent } => format!("run_of {agent}"),
+            Request::PendingCount { agent } => format!("pending_count {agent}"),
+            Request::DeadLetters { agent } => format!("dead_letters {agent}"),
+            Request::Release { how, .. } => match how {
+                Release::Suspended(_) => "release suspended".to_owned(),
+                Release::Halted => "release halted".to_owned(),
+                Release::Pending => "release given back".to_owned(),
+                Release::Ended(status) => format!("release {}", status.as_str()),
+            },
+            Request::Signal { run: target, id, .. } => {
+                format!("signal {} to {}", self.aliases.message(id), run(target))
+            }
+            Request::Timer { step, .. } => format!("timer step {step}"),
+            Request::Claim { step, .. } => format!("claim step {step}"),
+            Request::Tail { from, .. } => format!("tail from {from}"),
+            other => other.method().to_owned(),
+        }
+    }
+
+    /// The name of a call to the store.
+    pub fn store(&self, who: Who, request: &Request, nth: u32) -> Name {
+        format!("{} / {} / try {}", self.who(who), self.request(request), nth + 1).into()
+    }
+
+    /// The name of a call to the outside.
+    pub fn outside(&self, who: Who, perform: &Perform, nth: u32) -> Name {
+        let what = &perform.effect.kind;
+        format!("{} / perform {what} step {} / try {}", self.who(who), perform.step, nth + 1).into()
+    }
+
+    /// The name of what is no call.
+    pub fn other(&self, who: Who, what: &str, nth: u32) -> Name {
+        match nth {
+            0 => format!("{} / {what}", self.who(who)).into(),
+            _ => format!("{} / {what} / try {}", self.who(who), nth + 1).into(),
+        }
+    }
+}
+
+/// Counts the tries of a subject.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tries(BTreeMap<u64, u32>);
+
+impl Tries {
+    /// The site of the next try.
+    pub fn next(&mut self, who: Who, call: u32, subject: u64) -> Site {
+        let who = who.number();
+        let count = self.0.entry(mix(mix(who, u64::from(call)), subject)).or_insert(0);
+        let nth = *count;
+        *count += 1;
+        Site { who, call, subject, nth }
+    }
+}
