@@ -5,15 +5,18 @@
 //! - [`format`]: from text to a scenario, or to an error with its place in the file.
 //! - [`load`]: many inputs out of one line, from a seed in the file.
 //! - [`agent`]: the scripted agent, an interpreter over the runtime's public face.
+//! - `cast`, [`run`]: the programs of a scenario's world, and one scenario under one schedule.
 //! - [`expect`]: what a scenario expects of its end, and the judgement.
 //!
-//! Nothing here decides anything at random, and nothing knows of schedules or transport.
+//! Nothing here decides anything at random.
 
 pub mod agent;
+mod cast;
 pub mod expect;
 pub mod format;
 pub mod load;
 pub mod model;
+pub mod run;
 pub mod script;
 
 pub use agent::{Stage, scripted};
@@ -22,4 +25,5 @@ pub use expect::{
 };
 pub use format::ScenarioError;
 pub use model::{Act, AgentScript, Alias, Input, RuntimeSettings, Scenario};
+pub use run::{Options, Outcome, Runner};
 pub use script::{Block, Node, Op, Script};

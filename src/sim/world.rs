@@ -104,7 +104,13 @@ pub fn play(
     };
     world.live(setup);
     world.tasks.clear();
-    drop(world.tasks);
+    // Programs hold the core: what the core holds of them has to go first, outside of its borrow.
+    let (wishes, stops) = {
+        let mut core = world.core.borrow_mut();
+        let stops: Vec<_> = core.workers.iter_mut().map(|worker| worker.stop.take()).collect();
+        (std::mem::take(&mut core.wishes), stops)
+    };
+    drop((wishes, stops));
     let mut core = world.core.borrow_mut();
     Remains {
         hash: core.hash.value(),

@@ -1,0 +1,166 @@
+//! The programs of a scenario's world: workers of the runtime with scripted agents, clients for the inputs,
+//! the probe.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use serde_json::json;
+
+use super::agent::{Stage, scripted};
+use super::model::{Act, Alias, PROBE, Scenario};
+use crate::history::Event;
+use crate::kernel::{
+    Attempt, CallError, Host, Inbox, Json, Message, Name, RunId, Scheduler, SignalBus, Span, Step, Task, Version,
+    WorkerId,
+};
+use crate::runtime::{Agents, Client, Registration, Settings, Worker};
+use crate::sim::{Cast, Machine, Program};
+
+/// How long a worker that its own agent killed stays dead.
+const DIE_RESTART: Span = Span::from_secs(1);
+
+/// The cast of a scenario.
+pub(super) struct ScenarioCast<'a> {
+    scenario: &'a Scenario,
+    /// The agents as the next worker to start will know them.
+    agents: Rc<RefCell<BTreeMap<Name, super::model::AgentScript>>>,
+}
+
+impl<'a> ScenarioCast<'a> {
+    pub fn new(scenario: &'a Scenario) -> Self {
+        ScenarioCast { scenario, agents: Rc::new(RefCell::new(scenario.agents.clone())) }
+    }
+}
+
+/// What a scripted agent sees of the world around its worker.
+struct MachineStage(Machine);
+
+impl Stage for MachineStage {
+    fn entered(&self, run: RunId, attempt: Attempt, batch: &[Message]) {
+        self.0.note(Event::Entered { run, attempt, batch: batch.to_vec() });
+    }
+
+    fn gave(&self, run: RunId, attempt: Attempt, step: Step, value: &Json) {
+        self.0.note(Event::Gave { run, attempt, step, value: value.clone() });
+    }
+
+    fn die(&self) {
+        self.0.die(DIE_RESTART);
+    }
+
+    fn run_id(&self, alias: &Alias) -> RunId {
+        self.0.run_id(&alias.to_string())
+    }
+}
+
+impl Cast for ScenarioCast<'_> {
+    fn worker(&self, id: WorkerId, machine: Machine) -> Program {
+        let stage: Rc<dyn Stage> = Rc::new(MachineStage(machine.clone()));
+        let mut agents = BTreeMap::new();
+        for (kind, agent) in &*self.agents.borrow() {
+            let registration = Registration {
+                version: agent.version,
+                defaults: agent.defaults.clone(),
+                agent: scripted(agent.script.clone(), stage.clone()),
+            };
+            agents.insert(kind.clone(), registration);
+        }
+        let probe = async |_: crate::runtime::Context, _: Vec<Message>| Ok(Json::null());
+        let probe = Registration {
+            version: Version(1),
+            defaults: crate::kernel::SpecDefaults::default(),
+            agent: Rc::new(probe),
+        };
+        agents.insert(PROBE.into(), probe);
+        let settings = Settings {
+            capacity: self.scenario.runtime.capacity,
+            max_lost_leases: self.scenario.runtime.max_lost_leases,
+            ..Settings::default()
+        };
+        let machine = Rc::new(machine);
+        let worker = Worker::new(id, settings, machine.clone(), machine.clone(), machine, Rc::new(Agents(agents)));
+        let stopper = worker.stopper();
+        Program { task: worker.run(), stop: Rc::new(move || stopper.stop()) }
+    }
+
+    fn input(&self, number: u32, machine: Machine) -> Task {
+        let act = self.scenario.inputs[number as usize].does.clone();
+        if let Act::Version { agent, version, script, defaults } = &act {
+            let (version, script, defaults) = (*version, script.clone(), defaults.clone());
+            let known = super::model::AgentScript { version, script, defaults };
+            self.agents.borrow_mut().insert(agent.clone(), known);
+        }
+        let workers = self.scenario.runtime.workers.clone();
+        Box::pin(carry_out(act, machine, workers))
+    }
+
+    fn probe(&self, machine: Machine) -> Task {
+        Box::pin(async move {
+            let message = Message {
+                id: "probe".into(),
+                sender: PROBE.parse().expect("a type alone is an address"),
+                data: Json::new(json!({ "probe": true })),
+                correlation: None,
+                reply_to: None,
+            };
+            deliver(&machine, PROBE.parse().expect("a type alone is an address"), message).await;
+        })
+    }
+}
+
+/// Delivers until it is decided; an address whose type no worker has registered yet is tried again.
+async fn deliver(machine: &Machine, to: crate::kernel::AgentId, message: Message) {
+    until_decided(machine, async || match machine.deliver(to.clone(), message.clone(), true).await? {
+        Ok(_) => Ok(()),
+        Err(_) => Err(CallError::Unavailable),
+    })
+    .await;
+}
+
+/// Repeats a call without a lease until it is decided, with pauses of 0.1 s doubling to 5 s.
+async fn until_decided<T>(machine: &Machine, call: impl AsyncFn() -> Result<T, CallError>) -> T {
+    let mut pause = Span::from_millis(100);
+    loop {
+        if let Ok(decided) = call().await {
+            return decided;
+        }
+        machine.sleep(pause).await;
+        pause = pause.times(2).min(Span::from_secs(5));
+    }
+}
+
+/// Does what an input says.
+async fn carry_out(act: Act, machine: Machine, workers: Vec<Name>) {
+    match act {
+        Act::Message { to, message } => deliver(&machine, to, message).await,
+        Act::Signal { to, name, data, id } => {
+            let run = machine.run_id(&to.to_string());
+            until_decided(&machine, async || machine.signal(run, name.clone(), data.clone(), id.clone()).await).await;
+        }
+        Act::Cancel { run, reason } => {
+            let run = machine.run_id(&run.to_string());
+            let shared = Rc::new(machine);
+            Client::new(shared.clone(), shared).cancel(run, reason).await;
+        }
+        Act::Redrive { agent, message } => {
+            let letters = until_decided(&machine, async || machine.dead_letters(agent.clone()).await).await;
+            if let Some(letter) = letters.into_iter().rfind(|letter| letter.message.id == message) {
+                let arrival = letter.arrival;
+                let again = async || machine.redrive(agent.clone(), message.clone(), arrival).await;
+                until_decided(&machine, again).await;
+            }
+        }
+        Act::Resume { run } => {
+            let run = machine.run_id(&run.to_string());
+            until_decided(&machine, async || machine.resume(run).await).await;
+        }
+        Act::Stop { worker, restart } => machine.stop_worker(&worker, restart),
+        // New code comes with new workers: each is stopped gracefully, and starts anew with it.
+        Act::Version { .. } => {
+            for worker in &workers {
+                machine.stop_worker(worker, Span::from_secs(1));
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! One scenario under one schedule: from a schedule to a verdict.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use sha2::{Digest as _, Sha256};
+
+use super::cast::ScenarioCast;
+use super::expect::{DeadLetter, EffectCount, End, Ends, ExpectationResult, RunEnd, judge};
+use super::model::{PROBE, Scenario};
+use crate::check::{Checker, Sometimes, Violation};
+use crate::history::{Event, Header, Record};
+use crate::kernel::{Body, EffectStatus, Ending, FailureCode, Name, RunLogEntry, RunStatus, Timestamp};
+use crate::sim::{self, Deviation, Remains, Schedule, Setup, SiteListing, Watcher};
+use crate::store::memory::RunReport;
+
+/// What is wanted of a run besides its outcome.
+#[derive(Default)]
+pub struct Options<'a> {
+    /// List the sites that came up.
+    pub sites: bool,
+    /// Takes every record of the history, once the world is over.
+    pub trace: Option<&'a mut dyn FnMut(&Record)>,
+}
+
+/// What came of a scenario under a schedule.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The invariants that were violated.
+    pub violations: Vec<Violation>,
+    /// The digest of history, final state and scenario: 64 hex digits.
+    pub digest: String,
+    /// Events of the history.
+    pub events: u64,
+    /// Calls that were sent.
+    pub calls: u64,
+    /// How long it took in virtual time.
+    pub virtual_ms: i64,
+    /// What deviated from the calm schedule.
+    pub deviations: Vec<Deviation>,
+    /// Listed deviations whose sites never came up.
+    pub stale: Vec<Deviation>,
+    /// Leases that ran out.
+    pub lost_leases: u32,
+    /// How runs, effects and mail stand at the end.
+    pub ends: Ends,
+    /// How the expectations fared.
+    pub expectations: Vec<ExpectationResult>,
+    /// The *sometimes* properties that were reached.
+    pub reached: Vec<Sometimes>,
+    /// The invariants for which the history lacks facts.
+    pub not_judged: Vec<&'static str>,
+    /// The sites that came up, where they were asked for.
+    pub sites: Vec<SiteListing>,
+}
+
+impl Outcome {
+    /// Whether every promise was kept: no violation, and every expectation came about.
+    pub fn held(&self) -> bool {
+        self.violations.is_empty() && self.expectations.iter().all(|expectation| expectation.held)
+    }
+}
+
+/// The most events and polls of one world.
+const EVENTS_MAX: u64 = 20_000_000;
+
+/// Plays a scenario under one schedule after another.
+pub struct Runner {
+    scenario: Scenario,
+    setup: Setup,
+}
+
+/// Feeds the history to the checks as it grows.
+struct Bench {
+    checker: Checker,
+    records: Option<Vec<Record>>,
+    happened: BTreeMap<Name, u64>,
+}
+
+impl Watcher for Bench {
+    fn observe(&mut self, at: Timestamp, event: Event) {
+        self.checker.observe(at, &event);
+        if let Event::Happened { kind, .. } = &event {
+            *self.happened.entry(kind.clone()).or_insert(0) += 1;
+        }
+        if let Some(records) = &mut self.records {
+            records.push(Record { at, event });
+        }
+    }
+}
+
+impl Runner {
+    /// A runner of `scenario`.
+    pub fn new(scenario: &Scenario) -> Runner {
+        let runtime = &scenario.runtime;
+        let header = Header {
+            format: 1,
+            scenario: scenario.name.clone(),
+            start: scenario.start,
+            lease: runtime.lease,
+            poll: runtime.poll,
+            timer_jitter: scenario.faults.timer_jitter(),
+            capacity: runtime.capacity,
+            max_lost_leases: runtime.max_lost_leases,
+            workers: runtime.workers.clone(),
+        };
+        let store = crate::store::memory::Config { lease: runtime.lease, ..Default::default() };
+        let setup = Setup {
+            header,
+            faults: scenario.faults.clone(),
+            tools: scenario.outside.clone(),
+            latency: runtime.store_latency.part(2),
+            store,
+            inputs: scenario.inputs.iter().map(|input| input.at).collect(),
+            events_max: EVENTS_MAX,
+        };
+        Runner { scenario: scenario.clone(), setup }
+    }
+
+    /// What every history of it begins with.
+    pub fn header(&self) -> Header {
+        self.setup.header.clone()
+    }
+
+    /// Plays the scenario under `schedule`.
+    pub fn play(&mut self, schedule: &Schedule, options: Options<'_>) -> Outcome {
+        let bench = Rc::new(RefCell::new(Bench {
+            checker: Checker::new(&self.setup.header),
+            records: options.trace.is_some().then(Vec::new),
+            happened: BTreeMap::new(),
+        }));
+        let cast = ScenarioCast::new(&self.scenario);
+        let remains = sim::play(&self.setup, &cast, schedule, options.sites, bench.clone());
+        let mut bench = bench.borrow_mut();
+        bench.checker.finish(remains.end);
+        if let (Some(trace), Some(records)) = (options.trace, &bench.records) {
+            records.iter().for_each(trace);
+        }
+        let ends = self.ends(&remains, &bench.happened);
+        let mut expectations = judge(&self.scenario.expect, &ends);
+        if *schedule == Schedule::Calm && self.scenario.deviations.is_none() {
+            expectations.extend(judge(&self.scenario.expect_calm, &ends));
+        }
+        Outcome {
+            violations: bench.checker.violations().to_vec(),
+            digest: self.digest(&remains),
+            events: remains.events,
+            calls: u64::from(remains.calls),
+            virtual_ms: remains.end.since(self.setup.header.start).as_millis(),
+            deviations: remains.deviations,
+            stale: remains.stale,
+            lost_leases: remains.lost_leases,
+            ends,
+            expectations,
+            reached: bench.checker.reached().collect(),
+            not_judged: bench.checker.not_judged(),
+            sites: remains.sites,
+        }
+    }
+
+    /// The digest: SHA-256 over the end of the running hash, the final state and the scenario.
+    fn digest(&self, remains: &Remains) -> String {
+        let mut sha = Sha256::new();
+        sha.update(remains.hash.to_be_bytes());
+        for run in remains.store.runs() {
+            sha.update(run.spec.run.as_u128().to_be_bytes());
+            sha.update(run.status.as_str());
+            sha.update(u64::try_from(remains.store.log(run.spec.run).len()).unwrap_or(u64::MAX).to_be_bytes());
+        }
+        sha.update(self.scenario.name.as_bytes());
+        sha.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn ends(&self, remains: &Remains, happened: &BTreeMap<Name, u64>) -> Ends {
+        let mut ends = Ends::default();
+        for (kind, count) in happened {
+            ends.effects.entry(kind.clone()).or_default().happened = *count;
+        }
+        let mut last_end = self.setup.header.start;
+        for run in remains.store.runs().filter(|run| run.spec.agent.kind() != PROBE) {
+            let log = remains.store.log(run.spec.run);
+            count_effects(log, &mut ends.effects);
+            ends.runs.push(run_end(&run, log, remains));
+            if let Some(entry) = log.last().filter(|entry| entry.body.ending().is_some()) {
+                last_end = last_end.max(entry.ts);
+            }
+        }
+        ends.dead_letters = remains
+            .store
+            .dead_letters()
+            .map(|(agent, letter)| DeadLetter {
+                agent: agent.clone(),
+                message: letter.message.id,
+                attempts: letter.attempts,
+                error: letter.error,
+            })
+            .collect();
+        for (agent, _, _) in remains.store.pending_mail() {
+            *ends.pending.entry(agent.clone()).or_insert(0) += 1;
+        }
+        ends.took = last_end.since(self.setup.header.start);
+        ends
+    }
+}
+
+/// Counts the ends of effects that a log holds.
+fn count_effects(log: &[RunLogEntry], effects: &mut BTreeMap<Name, EffectCount>) {
+    let mut kinds = BTreeMap::new();
+    for entry in log {
+        match &*entry.body {
+            Body::ToolCalled { effect, .. } => {
+                effects.entry(effect.kind.clone()).or_default();
+                kinds.insert(effect.id, effect.kind.clone());
+            }
+            Body::ToolResult { result, .. } => {
+                let Some(kind) = kinds.get(&result.effect_id) else { continue };
+                let count = effects.entry(kind.clone()).or_default();
+                count.recorded += u64::from(result.status == EffectStatus::Ok);
+                count.in_doubt += u64::from(result.is_in_doubt());
+            }
+            _ => {}
+        }
+    }
+}
+
+fn run_end(run: &RunReport<'_>, log: &[RunLogEntry], remains: &Remains) -> RunEnd {
+    let end = match run.status {
+        RunStatus::Completed => End::Completed,
+        RunStatus::Failed => End::Failed,
+        RunStatus::Cancelled => End::Cancelled,
+        RunStatus::Suspended if run.halted => End::Halted,
+        RunStatus::Suspended => End::Sleeping,
+        RunStatus::Pending => End::Pending,
+        RunStatus::Running => End::Running,
+    };
+    let (code, output) = match log.last().and_then(|entry| entry.body.ending()) {
+        Some(Ending::Failed { code, .. }) => (Some(*code), None),
+        Some(Ending::Completed { output, .. }) => (None, Some(output.clone())),
+        _ => (None, None),
+    };
+    let retries = log.iter().filter(|entry| matches!(&*entry.body, Body::RunRetrying { .. })).count();
+    let last = usize::from(code == Some(FailureCode::AgentCrashed));
+    let name = remains.aliases.get(&run.spec.run).cloned().unwrap_or_else(|| run.spec.run.to_string().into());
+    RunEnd {
+        alias: name.parse().unwrap_or_else(|_| super::model::Alias { agent: run.spec.agent.clone(), nth: 0 }),
+        run: run.spec.run,
+        agent: run.spec.agent.clone(),
+        end,
+        code,
+        attempts: run.attempt.map_or(0, |attempt| attempt.0 + 1),
+        failures: u32::try_from(retries + last).unwrap_or(u32::MAX),
+        output,
+    }
+}
