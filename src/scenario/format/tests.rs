@@ -189,9 +189,10 @@ fn deviations_are_read_as_they_are_written() {
         Deviation {
             site: "billing#1 / lease 0 / append tool.called step 0 / try 1".into(),
             fault: Fault::Crash { point: Point::Flight(Span::from_secs(2)), restart: Span::from_secs(1) },
+            key: None,
         },
-        Deviation { site: "w1".into(), fault: Fault::Slow { factor: 4 } },
-        Deviation { site: "x".into(), fault: Fault::LostReply },
+        Deviation { site: "w1".into(), fault: Fault::Slow { factor: 4 }, key: None },
+        Deviation { site: "x".into(), fault: Fault::LostReply, key: None },
     ];
     let written = serde_json::to_string(&deviations).unwrap();
     let text = with(&format!("\"deviations\": {written}, \"violates\": \"log-dense\""));
