@@ -275,10 +275,8 @@ fn after_changes(facts: &mut Facts, judge: &mut Judge<'_>, call: &Call, reply: &
                 inbox::left_over(facts, judge, agent);
             }
         }
-        (What::Create { run, agent, .. }, Reply::Created(Created::Created)) => {
-            if facts.runs[*run].status.is_none() {
-                facts.made(*run, *agent, judge.at);
-            }
+        (What::Create { run, agent, .. }, Reply::Created(Created::Created)) if facts.runs[*run].status.is_none() => {
+            facts.made(*run, *agent, judge.at);
         }
         (what @ (What::Signal { run, .. } | What::Cancel { run } | What::Resume { run }), _) => {
             queue::awake(facts, judge, *run, what);

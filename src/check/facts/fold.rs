@@ -108,10 +108,11 @@ impl Facts {
 
     /// A lease is renewed.
     pub fn renew(&mut self, run: RunAt, worker: Option<WorkerAt>, attempt: Attempt, term: Term) {
-        if let Some(holder) = &mut self.runs[run].holder {
-            if Some(holder.worker) == worker && holder.attempt == attempt {
-                holder.expires_at = term.expires_at;
-            }
+        if let Some(holder) = &mut self.runs[run].holder
+            && Some(holder.worker) == worker
+            && holder.attempt == attempt
+        {
+            holder.expires_at = term.expires_at;
         }
     }
 
@@ -145,11 +146,11 @@ impl Facts {
         state.waits.clear();
         state.waits.extend_from_slice(waits);
         state.halted = to == RunStatus::Suspended && matches!(cause, What::Release { how: How::Halted, .. });
-        if to.is_terminal() {
-            if let Some(agent) = state.agent {
-                let live = &mut self.agents[agent].live;
-                *live = live.filter(|live| *live != run);
-            }
+        if to.is_terminal()
+            && let Some(agent) = state.agent
+        {
+            let live = &mut self.agents[agent].live;
+            *live = live.filter(|live| *live != run);
         }
     }
 
