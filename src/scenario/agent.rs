@@ -354,3 +354,6 @@ fn holds(test: &Test, value: &Value) -> bool {
         Test::Exists(wanted) => value.is_null() != *wanted,
     }
 }
+
+#[cfg(test)]
+mod tests;

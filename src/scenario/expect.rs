@@ -164,6 +164,20 @@ pub enum Expectation {
         /// What.
         output: Json,
     },
+    /// A run had so many leases.
+    Leases {
+        /// The run.
+        run: Alias,
+        /// How many.
+        bound: Bound,
+    },
+    /// The agent of a run failed so often.
+    Failures {
+        /// The run.
+        run: Alias,
+        /// How often.
+        bound: Bound,
+    },
     /// An agent had so many runs.
     Runs {
         /// The agent.
@@ -299,6 +313,14 @@ impl Expectation {
             Expectation::Output { run, output } => {
                 (ends.run(run).is_some_and(|run| run.output.as_ref() == Some(output)), ends.tell(run))
             }
+            Expectation::Leases { run, bound } => {
+                let count = ends.run(run).map_or(0, |run| u64::from(run.attempts));
+                (bound.holds(count), format!("{run} had {count} leases"))
+            }
+            Expectation::Failures { run, bound } => {
+                let count = ends.run(run).map_or(0, |run| u64::from(run.failures));
+                (bound.holds(count), format!("the agent of {run} failed {count} times"))
+            }
             Expectation::Runs { agent, bound } => {
                 let count = ends.runs.iter().filter(|run| agent.covers(&run.agent)).count() as u64;
                 (bound.holds(count), format!("{agent} had {count} runs"))
@@ -360,10 +382,97 @@ impl fmt::Display for Expectation {
             Expectation::RunEnds { run, ends } => write!(f, "run {run} is {}", either(ends)),
             Expectation::RunCode { run, code } => write!(f, "run {run} failed as {}", code.as_str()),
             Expectation::Output { run, output } => write!(f, "run {run} completed with {output:?}"),
+            Expectation::Leases { run, bound } => write!(f, "leases of {run}: {bound}"),
+            Expectation::Failures { run, bound } => write!(f, "failures of {run}: {bound}"),
             Expectation::Runs { agent, bound } => write!(f, "runs of {agent}: {bound}"),
             Expectation::DeadLetters { agent, bound } => write!(f, "dead letters of {agent}: {bound}"),
             Expectation::PendingMail { agent, bound } => write!(f, "pending mail of {agent}: {bound}"),
             Expectation::Took { at_most } => write!(f, "all is over after {at_most}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(name: &str, end: End, code: Option<FailureCode>, output: Option<i64>) -> RunEnd {
+        let alias: Alias = name.parse().unwrap();
+        let (run, agent) = (RunId::from_parts(0, u128::from(alias.nth)), alias.agent.clone());
+        let output = output.map(|number| Json::new(number.into()));
+        RunEnd { alias, run, agent, end, code, attempts: 2, failures: 1, output }
+    }
+
+    fn ends() -> Ends {
+        let effect = EffectCount { happened: 2, recorded: 1, in_doubt: 1 };
+        let letter = |agent: &str, message: &str| DeadLetter {
+            agent: agent.parse().unwrap(),
+            message: message.into(),
+            attempts: 1,
+            error: "no".into(),
+        };
+        Ends {
+            runs: vec![
+                run("a/x#1", End::Completed, None, Some(7)),
+                run("a/y#1", End::Failed, Some(FailureCode::Poisoned), None),
+                run("b#1", End::Sleeping, None, None),
+            ],
+            effects: BTreeMap::from([("e".into(), effect)]),
+            dead_letters: vec![letter("a/x", "m"), letter("a/y", "n")],
+            pending: BTreeMap::from([("a/x".parse().unwrap(), 2), ("b".parse().unwrap(), 1)]),
+            took: Span::from_secs(60),
+        }
+    }
+
+    #[test]
+    fn each_expectation_holds_and_fails_by_what_came_about() {
+        let who = |text: &str| match text.parse::<AgentId>().unwrap() {
+            address if address.key().is_empty() => Who::Type(address.as_str().into()),
+            address => Who::Address(address),
+        };
+        let alias = |text: &str| text.parse::<Alias>().unwrap();
+        let bound = |at_least, at_most| Bound { at_least, at_most };
+        let effect = |kind: &str, fact, bound| Expectation::Effect { kind: kind.into(), fact, bound };
+        let ends_of = |agent: &str, ends: &[End]| Expectation::AgentEnds { agent: who(agent), ends: ends.to_vec() };
+        let run_ends = |run: &str, end| Expectation::RunEnds { run: alias(run), ends: vec![end] };
+        let output = |run: &str, number: i64| Expectation::Output { run: alias(run), output: Json::new(number.into()) };
+        let code = |run: &str, code| Expectation::RunCode { run: alias(run), code };
+        let cases = [
+            (effect("e", EffectFact::Happened, Bound::exactly(2)), true),
+            (effect("e", EffectFact::Happened, bound(None, Some(1))), false),
+            (effect("e", EffectFact::Recorded, bound(Some(1), None)), true),
+            (effect("e", EffectFact::InDoubt, bound(Some(2), Some(3))), false),
+            (effect("never", EffectFact::Happened, Bound::exactly(0)), true),
+            (ends_of("a", &[End::Completed, End::Failed]), true),
+            (ends_of("a", &[End::Completed]), false),
+            (ends_of("a/x", &[End::Completed]), true),
+            (ends_of("c", &[End::Completed]), false),
+            (run_ends("b#1", End::Sleeping), true),
+            (run_ends("b#2", End::Sleeping), false),
+            (code("a/y#1", FailureCode::Poisoned), true),
+            (code("a/x#1", FailureCode::Poisoned), false),
+            (output("a/x#1", 7), true),
+            (output("a/x#1", 8), false),
+            (Expectation::Leases { run: alias("b#1"), bound: Bound::exactly(2) }, true),
+            (Expectation::Leases { run: alias("b#1"), bound: Bound::exactly(1) }, false),
+            (Expectation::Failures { run: alias("b#1"), bound: Bound::exactly(1) }, true),
+            (Expectation::Failures { run: alias("b#1"), bound: bound(Some(2), None) }, false),
+            (Expectation::Runs { agent: who("a"), bound: Bound::exactly(2) }, true),
+            (Expectation::Runs { agent: who("a/x"), bound: Bound::exactly(2) }, false),
+            (Expectation::DeadLetters { agent: who("a"), bound: Bound::exactly(2) }, true),
+            (Expectation::DeadLetters { agent: who("b"), bound: bound(Some(1), None) }, false),
+            (Expectation::PendingMail { agent: who("a"), bound: Bound::exactly(2) }, true),
+            (Expectation::PendingMail { agent: who("b"), bound: Bound::exactly(0) }, false),
+            (Expectation::Took { at_most: Span::from_secs(60) }, true),
+            (Expectation::Took { at_most: Span::from_secs(59) }, false),
+        ];
+        let ends = ends();
+        let expectations: Vec<Expectation> = cases.iter().map(|(expectation, _)| expectation.clone()).collect();
+        let results = judge(&expectations, &ends);
+        for ((expectation, held), result) in cases.iter().zip(&results) {
+            assert_eq!(result.held, *held, "{expectation}: {}", result.message);
+        }
+        let told: Vec<String> = results.iter().map(|result| format!("{} | {}", result.text, result.message)).collect();
+        insta::assert_snapshot!(told.join("\n"));
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde_json::{Map, Value};
 
 use super::locate::{Path, Spot};
-use crate::kernel::{Name, Span, TimeError, Timestamp};
+use crate::kernel::{Name, Span, Timestamp};
 
 /// What is wrong, before it has a file, a line and a column.
 #[derive(Clone, Debug)]
@@ -42,13 +42,16 @@ pub struct Object<'a> {
     members: &'a Map<String, Value>,
 }
 
-/// The one of `names` that is nearest to `text`, if it is near at all: at most a third of it differs.
+/// The one of `names` that is nearest to `text`, if it is near at all: at most a third of it differs, or it is
+/// the beginning.
 pub fn nearest<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
     const LONGEST: usize = 64;
     let short: String = text.chars().take(LONGEST).collect();
     let most = (short.chars().count() / 3).max(2);
     let distances = names.into_iter().map(|name| (strsim::osa_distance(&short, name), name));
-    let near = distances.filter(|(distance, name)| *distance <= most && *distance < name.chars().count());
+    let is_beginning = |name: &str| short.chars().count() >= 3 && name.starts_with(&short);
+    let is_near = |distance, name: &str| distance <= most && distance < name.chars().count();
+    let near = distances.filter(|(distance, name)| is_near(*distance, name) || is_beginning(name));
     near.min().map(|(_, name)| name.to_owned())
 }
 
@@ -199,7 +202,8 @@ impl<'a> Doc<'a> {
             let span = offset.parse().ok().filter(|span| *span >= Span::ZERO);
             return span.ok_or_else(|| self.mistake(format!("`{}` is not {TIME}", excerpt(text))));
         }
-        let instant = self.instant()?;
+        let read = if text.len() > LONGEST_TIME { None } else { text.parse::<Timestamp>().ok() };
+        let instant = read.ok_or_else(|| self.mistake(format!("`{}` is not {TIME}", excerpt(text))))?;
         if instant < start {
             return Err(self.mistake(format!("`{}` is before the start, {start}", excerpt(text))));
         }
@@ -209,11 +213,10 @@ impl<'a> Doc<'a> {
     /// An instant.
     pub fn instant(&self) -> Decoded<Timestamp> {
         let text = self.text()?;
-        let read = if text.len() > 100 { None } else { text.parse().ok() };
-        read.ok_or_else(|| {
-            let error = TimeError { text: excerpt(text), wanted: TIME };
-            self.mistake(error.to_string())
-        })
+        if text.len() > LONGEST_TIME {
+            return Err(self.mistake("this text is too long for a time"));
+        }
+        self.parse()
     }
 
     /// A whole number within bounds, both included.
@@ -248,6 +251,9 @@ impl<'a> Doc<'a> {
         Ok(ppm)
     }
 }
+
+/// A longer text is no time, and is not tried.
+const LONGEST_TIME: usize = 100;
 
 /// What a time looks like.
 const TIME: &str = "a time like `+10m` or `2025-05-11T20:00:00Z`";

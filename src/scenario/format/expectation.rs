@@ -25,7 +25,7 @@ fn expectation(doc: &Doc<'_>, cast: &Cast<'_>, all: &mut Vec<Expectation>) -> De
     } else if open.get("agent").is_some() {
         agent(&doc.object(&["agent", "ends", "runs", "dead_letters", "pending"])?, cast, all)
     } else if open.get("run").is_some() {
-        run(&doc.object(&["run", "ends", "code", "output"])?, cast, all)
+        run(&doc.object(&["run", "ends", "code", "leases", "failures", "output"])?, cast, all)
     } else if open.get("took").is_some() {
         let took = doc.object(&["took"])?.need("took")?.object(&["at_most"])?;
         all.push(Expectation::Took { at_most: took.need("at_most")?.span()? });
@@ -78,6 +78,12 @@ fn run(object: &Object<'_>, cast: &Cast<'_>, all: &mut Vec<Expectation>) -> Deco
     }
     if let Some(code) = object.maybe("code", code)? {
         all.push(Expectation::RunCode { run: run.clone(), code });
+    }
+    if let Some(bound) = object.maybe("leases", bound)? {
+        all.push(Expectation::Leases { run: run.clone(), bound });
+    }
+    if let Some(bound) = object.maybe("failures", bound)? {
+        all.push(Expectation::Failures { run: run.clone(), bound });
     }
     if let Some(output) = object.get("output") {
         all.push(Expectation::Output { run, output: output.value.clone().into() });

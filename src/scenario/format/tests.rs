@@ -1,1 +1,313 @@
+use std::path::PathBuf;
 
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::kernel::Span;
+use crate::scenario::model::Act;
+use crate::scenario::script::{Op, Template};
+use crate::sim::{Deviation, Fault, FaultKind, Point};
+
+fn shipped() -> Vec<PathBuf> {
+    let folder = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    files.sort();
+    files
+}
+
+#[test]
+fn every_shipped_scenario_is_valid_and_named_after_its_file() {
+    let files = shipped();
+    assert!(files.len() >= 12, "{files:?}");
+    for file in files {
+        let scenario = Scenario::load(&file).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(Some(&*scenario.name), file.file_stem().unwrap().to_str());
+        assert!(!scenario.about.is_empty() && !scenario.expect.is_empty() && !scenario.expect_calm.is_empty());
+        assert!(scenario.faults.plans.len() >= 10, "{} is not lively", scenario.name);
+    }
+}
+
+/// A scenario with this in place of its agent's steps.
+fn with_steps(steps: &str) -> String {
+    let outside = r#""outside": { "stripe.charge": {}, "email.send": {} }"#;
+    format!("{{ \"name\": \"x\", {outside},\n  \"agents\": {{ \"billing\": {steps} }} }}")
+}
+
+/// A scenario with this besides its name and agents.
+fn with(members: &str) -> String {
+    format!("{{ \"name\": \"x\", \"agents\": {{ \"billing\": [] }},\n  {members} }}")
+}
+
+/// Files that are wrong, one mistake each.
+fn mistakes() -> Vec<String> {
+    let steps = [
+        r#"[ { "efect": "stripe.charge" } ]"#,
+        r#"[ { "effect": "stripe.chrage" } ]"#,
+        r#"[ { "effect": "stripe.charge", "polcy": "idempotent" } ]"#,
+        r#"[ { "effect": "stripe.charge", "policy": "idempotnet" } ]"#,
+        r#"[ { "spawn": "billing" } ]"#,
+        r#"[ { "sleep": "1 hour" } ]"#,
+        r#"[ { "sleep": "1s", "log": 1 } ]"#,
+        r#"[ { "as": "nothing" } ]"#,
+        r#"[ { "now": {} } ]"#,
+        r#"[ { "log": "$later" }, { "now": true, "as": "later" } ]"#,
+        r#"[ { "now": true, "as": "began" }, { "log": { "at": ["$begun.x"] } } ]"#,
+        r#"[ { "now": true, "as": "t" }, { "now": true, "as": "t" } ]"#,
+        r#"[ { "now": true, "as": "self" } ]"#,
+        r#"[ { "log": "$self.agnet" } ]"#,
+        r#"[ { "if": "$inbox", "then": [ { "now": true, "as": "t" } ] }, { "log": "$t" } ]"#,
+        r#"[ { "all": [ { "now": true }, { "check": true } ] } ]"#,
+        r#"[ { "effect": "email.send", "on_error": { "Indoubt": [] } } ]"#,
+        r#"[ { "send": "biling/1" } ]"#,
+        r#"[ { "signal": "go", "to": "billing" } ]"#,
+        r#"[ { "repeat": 1000, "do": [ { "repeat": 1000, "do": [ { "check": true } ] } ] } ]"#,
+        r#"{ "step": [] }"#,
+        r#"7"#,
+    ];
+    let members = [
+        r#""naem": "y""#,
+        r#""name": "y""#,
+        r#""format": 2"#,
+        r#""start": "2025-05-11""#,
+        r#""runtime": { "lease": "1s1m" }"#,
+        r#""runtime": { "workers": ["w1", "w1"] }"#,
+        r#""runtime": { "workers": 0 }"#,
+        r#""outside": { "t": { "refuses": 2 } }"#,
+        r#""outside": { "t": { "takes": ["2s", "1s"] } }"#,
+        r#""inputs": [ { "to": "billing", "id": "a" }, { "to": "billing", "id": "a" } ]"#,
+        r#""inputs": [ { "to": "bill" } ]"#,
+        r#""inputs": [ { "at": "10m", "to": "billing" } ]"#,
+        r#""inputs": [ { "stop": "w9" } ]"#,
+        r#""inputs": [ { "cancle": "billing#1" } ]"#,
+        r#""inputs": [ { "tail": "billing#1" } ]"#,
+        r#""inputs": [ { "version": 1, "agent": "billing", "steps": [] } ]"#,
+        r#""faults": { "crashes": 0.1 }"#,
+        r#""faults": { "crash": { "at_most": 1 } }"#,
+        r#""faults": { "crash": { "rate": 1, "calls": ["apend"] } }"#,
+        r#""faults": { "lost_reply": { "rate": 1, "for": "1s" } }"#,
+        r#""faults": {}, "deviations": []"#,
+        r#""deviations": [ { "site": "w1", "fault": "crsh" } ]"#,
+        r#""deviations": [ { "site": "w1", "fault": "pause", "lasts": "1s" } ]"#,
+        r#""expect": [ { "effect": "stripe.charge", "happened": 1 } ]"#,
+        r#""expect": [ { "agent": "billing", "ends": "complete" } ]"#,
+        r#""expect": [ { "run": "billing#0", "ends": "completed" } ]"#,
+        r#""expect": [ { "agent": "billing" } ]"#,
+        r#""expect": [ { "took": "1h" } ]"#,
+    ];
+    let whole = [
+        "",
+        "[]",
+        "{ \"name\": \"x\",\n  \"agents\": { \"a\": [] }, }",
+        "{ \"name\": \"x\" }",
+        "{ \"agents\": { \"a\": [] } }",
+        "{ \"name\": \"x\", \"agents\": { \"probe\": [] } }",
+        "{ \"name\": \"x\", \"agents\": { \"a/b\": [] } }",
+        "{ \"ä\": \"€\", \"name\" 1 }",
+    ];
+    let texts = whole.into_iter().map(str::to_owned);
+    texts.chain(steps.iter().map(|text| with_steps(text))).chain(members.iter().map(|text| with(text))).collect()
+}
+
+#[test]
+fn every_mistake_is_told_with_its_place_and_the_nearest_name() {
+    let told: Vec<String> = mistakes()
+        .iter()
+        .map(|text| Scenario::parse(text, "x.json").err().unwrap_or_else(|| panic!("accepted: {text}")).to_string())
+        .collect();
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn the_place_of_a_mistake_is_the_place_of_its_text() {
+    for text in mistakes() {
+        let error = Scenario::parse(&text, "x.json").unwrap_err();
+        let (Some(offending), true) = (&error.text, error.line > 0) else { continue };
+        let line: String = text.lines().nth(error.line - 1).unwrap().chars().skip(error.column - 1).collect();
+        assert!(line.trim_start_matches('"').starts_with(offending.trim_end_matches('…')), "{error}\n{line}");
+    }
+}
+
+#[test]
+fn what_is_too_large_too_deep_no_utf8_or_not_there_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let load = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let told = Scenario::load(&path).unwrap_err().to_string();
+        told.rsplit_once(name).unwrap().1.to_owned()
+    };
+    assert_eq!(load("utf8", b"{\n \"name\": \"\xff\" }"), ":2:11: this is not UTF-8");
+    assert_eq!(load("large", &vec![b' '; FILE_BYTES_MAX as usize + 1]), ": a scenario file has at most 16 MiB");
+    let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert_eq!(load("deep", deep.as_bytes()), ":1:128: this is not JSON: recursion limit exceeded");
+    assert!(Scenario::load(&folder.path().join("none")).unwrap_err().to_string().contains("cannot be read"));
+    assert!(Scenario::load(folder.path()).unwrap_err().to_string().ends_with("this is a directory"));
+    // A file of a size that is never read to its end: sparse, so that it costs nothing to make.
+    let path = folder.path().join("vast");
+    File::create(&path).unwrap().set_len(100 << 30).unwrap();
+    assert!(Scenario::load(&path).unwrap_err().reason.contains("16 MiB"));
+}
+
+#[test]
+fn defaults_are_the_contracts_own() {
+    let scenario = Scenario::parse(&with(r#""inputs": [ { "to": "billing/ann" } ]"#), "x.json").unwrap();
+    assert_eq!(scenario.runtime, RuntimeSettings::default());
+    assert_eq!(scenario.agents["billing"].defaults, crate::kernel::SpecDefaults::default());
+    assert_eq!(scenario.faults, Faults::default());
+    let Act::Message { to, message } = &scenario.inputs[0].does else { panic!("a message was given") };
+    assert_eq!((to.as_str(), &*message.id, message.sender.as_str()), ("billing/ann", "input-1", "client"));
+}
+
+#[test]
+fn times_ranges_and_rates_become_integers() {
+    let text = with(
+        r#""start": "2025-05-11T20:00:00Z", "inputs": [ { "to": "billing", "at": "2025-05-11T22:30:00+02:00" },
+           { "to": "billing", "id": "b", "at": "+10m", "again": ["+1m", "+2h"] } ],
+           "faults": { "crash": { "rate": 0.02, "for": ["1s", "2m"], "at_most": 3, "from": "+1m" }, "lost_reply": 0.000001,
+                       "timer_jitter": "3s", "slow": { "rate": 1, "times": 8 }, "until": "+1h" }"#,
+    );
+    let scenario = Scenario::parse(&text, "x.json").unwrap();
+    let minutes: Vec<i64> = scenario.inputs.iter().map(|input| input.at.as_millis() / 60_000).collect();
+    assert_eq!(minutes, [1, 10, 30, 120]);
+    let crash = &scenario.faults.plans[&FaultKind::Crash];
+    assert_eq!(
+        (crash.rate_ppm, crash.at_most, crash.lasts),
+        (20_000, Some(3), (Span::from_secs(1), Span::from_secs(120)))
+    );
+    assert_eq!((crash.from, crash.until), (Span::from_secs(60), Span::MAX));
+    assert_eq!(scenario.faults.plans[&FaultKind::LostReply].rate_ppm, 1);
+    assert_eq!(scenario.faults.timer_jitter(), Span::from_secs(3));
+    assert_eq!(scenario.faults.plans[&FaultKind::Slow].lasts, (Span::from_micros(8), Span::from_micros(8)));
+    assert_eq!(scenario.faults.until, Span::from_secs(3600));
+}
+
+#[test]
+fn deviations_are_read_as_they_are_written() {
+    let deviations = vec![
+        Deviation {
+            site: "billing#1 / lease 0 / append tool.called step 0 / try 1".into(),
+            fault: Fault::Crash { point: Point::Flight(Span::from_secs(2)), restart: Span::from_secs(1) },
+            key: None,
+        },
+        Deviation { site: "w1".into(), fault: Fault::Slow { factor: 4 }, key: None },
+        Deviation { site: "x".into(), fault: Fault::LostReply, key: None },
+    ];
+    let written = serde_json::to_string(&deviations).unwrap();
+    let text = with(&format!("\"deviations\": {written}, \"violates\": \"log-dense\""));
+    let scenario = Scenario::parse(&text, "x.json").unwrap();
+    assert_eq!(scenario.deviations, Some(deviations));
+    assert_eq!(scenario.violates.as_deref(), Some("log-dense"));
+}
+
+#[test]
+fn a_dollar_is_written_twice_and_fixed_values_are_shared() {
+    let text = with_steps(r#"[ { "log": { "price": "$$5", "list": [1] } }, { "log": ["$inbox", 1] } ]"#);
+    let scenario = Scenario::parse(&text, "x.json").unwrap();
+    let script = &scenario.agents["billing"].script;
+    assert!(script.reads_inbox);
+    let Op::Log(Template::Fixed(fixed)) = &script.steps[0].op else { panic!("a fixed value was given") };
+    assert_eq!(**fixed, serde_json::json!({ "price": "$5", "list": [1] }));
+    assert!(matches!(&script.steps[1].op, Op::Log(Template::List(items)) if items.len() == 2));
+}
+
+/// The text of a shipped scenario with some of its bytes replaced, dropped or doubled, or cut off.
+fn mangled() -> impl Strategy<Value = String> {
+    let texts: Vec<String> = shipped().iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let edit = (any::<prop::sample::Index>(), 0..4_u8, prop::sample::select(PIECES.as_slice()));
+    (prop::sample::select(texts), prop::collection::vec(edit, 1..6)).prop_map(|(text, edits)| {
+        let mut bytes = text.into_bytes();
+        for (place, kind, piece) in edits {
+            if bytes.is_empty() {
+                break;
+            }
+            let at = place.index(bytes.len());
+            let end = (at + piece.len()).min(bytes.len());
+            match kind {
+                0 => drop(bytes.splice(at..end, piece.bytes())),
+                1 => drop(bytes.splice(at..at, piece.bytes())),
+                2 => drop(bytes.drain(at..end)),
+                _ => bytes.truncate(at),
+            }
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+const PIECES: [&str; 24] = [
+    "\"",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "$",
+    "#0",
+    "/",
+    "-1",
+    "9999999999999999999",
+    "1e400",
+    "null",
+    "\\",
+    "\\u0000",
+    "é€",
+    "\n",
+    "99999999999d",
+    "+",
+    "as",
+    "0",
+    "$self.",
+    "ms",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_mangled_scenario_is_read_or_refused_with_a_place_inside_the_text(text in mangled()) {
+        if let Err(error) = Scenario::parse(&text, "x.json") {
+            prop_assert!(error.line <= text.lines().count() + 1, "{}", error);
+            prop_assert!(!error.reason.is_empty());
+        }
+    }
+
+    #[test]
+    fn any_document_is_read_or_refused(text in "\\PC{0,60}") {
+        let _ = Scenario::parse(&text, "x.json");
+        let _ = Scenario::parse(&with(&text), "x.json");
+        let _ = Scenario::parse(&with_steps(&text), "x.json");
+    }
+
+    #[test]
+    fn replacing_any_value_of_a_scenario_never_panics(
+        file in prop::sample::select(shipped()),
+        place in any::<prop::sample::Index>(),
+        value in prop::sample::select(vec![json!(null), json!(-1), json!(u64::MAX), json!(1e308), json!(""), json!("$"),
+            json!("$a..b"), json!("+"), json!([]), json!({}), json!([[]]), json!("a#4294967296"), json!(true)]),
+    ) {
+        let mut document: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+        let mut count = 0;
+        visit(&mut document, &mut |_| count += 1);
+        let chosen = place.index(count);
+        let mut number = 0;
+        visit(&mut document, &mut |found| {
+            if number == chosen {
+                *found = value.clone();
+            }
+            number += 1;
+        });
+        let _ = Scenario::parse(&document.to_string(), "x.json");
+    }
+}
+
+/// Visits every value, those within first.
+fn visit(value: &mut Value, visitor: &mut impl FnMut(&mut Value)) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| visit(item, visitor)),
+        Value::Object(members) => members.values_mut().for_each(|member| visit(member, visitor)),
+        _ => {}
+    }
+    visitor(value);
+}
