@@ -2,9 +2,12 @@
 #![deny(missing_docs)]
 
 pub mod check;
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod explore;
 pub mod history;
 pub mod kernel;
+pub mod report;
 pub mod runtime;
 pub mod scenario;
 pub mod sim;

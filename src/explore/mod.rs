@@ -136,7 +136,7 @@ fn subject_kind(subject: &str) -> &str {
 }
 
 #[cfg(test)]
-mod fake;
+pub(crate) mod fake;
 
 #[cfg(test)]
 mod tests {
