@@ -75,7 +75,7 @@ fn one(args: &Args, terminal: &Terminal, loaded: &Loaded, watch: &clock::Watch) 
     let mut progress = terminal.progress(vec![&*scenario.name], None);
     let done = plan.run(scenario, jobs, args.fail_fast, &mut |news| progress.hear(news).or_else(|| watch.halt()));
     progress.finish();
-    let files = failures::write(&args.out, std::slice::from_ref(loaded), &done.findings)?;
+    let files = failures::write(&args.out, std::slice::from_ref(loaded), &done.findings, terminal)?;
     let report = Report { scenario: &scenario.name, done: &done, files: &files };
     if args.json {
         terminal.print_json(&report.document())?;

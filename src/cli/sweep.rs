@@ -83,7 +83,7 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     let swept = sweep.run(&subjects, &mut |news| progress.hear(news));
     progress.finish();
     let took = progress.watch.elapsed();
-    let files = failures::write(&args.out, &loaded, &swept.findings)?;
+    let files = failures::write(&args.out, &loaded, &swept.findings, terminal)?;
     let report =
         Report { scenarios: &named(&loaded), findings: &swept.findings, took, halted: swept.halted, files: &files };
     if args.json {

@@ -69,6 +69,9 @@ fn verdict_in_words(outcome: &Outcome, style: Style) -> String {
 /// The ends of the runs: each by name while they are few.
 fn runs(ends: &Ends) -> String {
     const NAMED_MOST: usize = 4;
+    if ends.runs.is_empty() {
+        return "none".to_owned();
+    }
     if ends.runs.len() <= NAMED_MOST {
         let each = ends.runs.iter().map(|run| {
             let leases = counted(u64::from(run.attempts), "lease", "leases");
