@@ -24,7 +24,7 @@ pub(super) struct Args {
     /// The scenario file.
     scenario: PathBuf,
     /// The seed that deviations are drawn from; none plays the calm schedule.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     seed: Option<u64>,
     /// Write the history to FILE as JSON lines.
     #[arg(long, value_name = "FILE")]
