@@ -192,11 +192,6 @@ fn judged(setup: &Setup, schedule: &Schedule) -> (Checker, usize) {
     let records = std::mem::take(&mut records.borrow_mut().0);
     let checker = check(&setup.header, &records);
     if !checker.violations().is_empty() {
-        if std::env::var_os("TRACE").is_some() {
-            for record in &records {
-                println!("{} {:?}", record.at, record.event);
-            }
-        }
         panic!("{schedule:?} with {:#?}: {:#?}", remains.deviations, checker.violations());
     }
     assert_eq!(checker.not_judged(), Vec::<&str>::new());
