@@ -2,9 +2,15 @@
 #![deny(missing_docs)]
 
 pub mod check;
+#[cfg(feature = "cli")]
+pub mod cli;
+pub mod explore;
 pub mod history;
 pub mod kernel;
+pub mod report;
 pub mod runtime;
 pub mod scenario;
 pub mod sim;
 pub mod store;
+
+pub use explore::suite::suite;

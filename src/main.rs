@@ -1,1 +1,5 @@
-fn main() {}
+//! The `chronodrome` command.
+
+fn main() -> std::process::ExitCode {
+    chronodrome::cli::main()
+}

@@ -107,10 +107,11 @@ impl Hold {
         self.floor.host.now()
     }
 
-    /// How long until the next heartbeat is due: a third of the term after the last was sent.
+    /// How long until the next heartbeat is due: a third of the term after the last was sent, however the clock
+    /// steps in between.
     pub fn until_beat(&self) -> Span {
-        let since = self.now().since(self.renewed.get());
-        (self.length.get().part(3) - since).max(Span::ZERO)
+        let (third, since) = (self.length.get().part(3), self.now().since(self.renewed.get()));
+        (third - since).max(Span::ZERO).min(third)
     }
 
     /// How long until the lease counts as lost.
@@ -180,13 +181,13 @@ impl Hold {
             return self.lose().await;
         }
         match self.floor.store.append(self.run(), body.clone(), expected).await {
-            Ok(Ok(appended)) => {
+            Ok(Ok(appended)) if appended.seq == expected.next() => {
                 self.trouble.set(Pauses::new());
                 self.log.borrow_mut().add(appended.seq, appended.ts, body);
                 self.note_time_of(body, appended.ts);
                 Some(appended.ts)
             }
-            Ok(Err(_conflict)) => self.look_for(body, expected).await,
+            Ok(Ok(_) | Err(_)) => self.look_for(body, expected).await,
             Err(error) => {
                 self.pause().await;
                 if error == CallError::Unavailable { None } else { self.look_for(body, expected).await }
@@ -210,7 +211,14 @@ impl Hold {
 
     /// Reads and folds. An entry of a later lease means that the run is lost.
     async fn read_from(&self, from: Seq) -> Vec<RunLogEntry> {
-        let entries = self.settled(async || self.floor.store.read(self.run(), from).await).await;
+        let read = async || {
+            let entries = self.floor.store.read(self.run(), from).await?;
+            let places = std::iter::successors(Some(from), |seq| Some(seq.next()));
+            let is_dense = entries.iter().map(|entry| entry.seq).eq(places.take(entries.len()));
+            // A log has no gaps: a store that shows one is not ready.
+            if is_dense { Ok(entries) } else { Err(CallError::Unavailable) }
+        };
+        let entries = self.settled(read).await;
         let is_superseded = {
             let mut log = self.log.borrow_mut();
             entries.iter().for_each(|entry| log.apply(entry));

@@ -26,6 +26,9 @@ mod step;
 mod wait;
 pub mod worker;
 
+#[cfg(test)]
+mod tests;
+
 pub use agent::{Agent, AgentError, Agents, Registration, StepError};
 pub use client::Client;
 pub use context::{Call, Context, EffectCall, ReceivedSignal};

@@ -90,9 +90,12 @@ impl Seat {
         future::pending().await
     }
 
-    /// The agent broke a rule: that comes before whatever else it does.
+    /// The agent broke a rule: that comes before whatever else it does. The first rule broken counts.
     fn misused(&self, code: FailureCode) {
-        *self.outcome.borrow_mut() = Some(Outcome::Misused(code));
+        let mut outcome = self.outcome.borrow_mut();
+        if !matches!(*outcome, Some(Outcome::Misused(_))) {
+            *outcome = Some(Outcome::Misused(code));
+        }
     }
 
     /// Begins `count` steps: the step border, where a stop and a cancel are looked for.

@@ -25,6 +25,14 @@ pub(super) struct Site {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteKey(pub(super) u64);
 
+impl SiteKey {
+    /// A key for tests that play no world.
+    #[cfg(test)]
+    pub(crate) fn for_test(name: &str) -> SiteKey {
+        SiteKey(text_number(name))
+    }
+}
+
 impl Site {
     /// The site as one number.
     pub fn key(&self) -> SiteKey {

@@ -18,8 +18,6 @@ mod signals;
 mod views;
 
 #[cfg(test)]
-mod laws;
-#[cfg(test)]
 mod tests;
 
 pub use local::{Local, SerialIds};

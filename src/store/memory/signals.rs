@@ -22,8 +22,10 @@ struct Signalling {
     buffer: BTreeMap<Name, VecDeque<(Name, Json)>>,
     /// The first outcome given to each step.
     claims: BTreeMap<Step, Claimed>,
-    /// By step: the time asked for, and when it fires.
-    timers: BTreeMap<Step, (Timestamp, Timestamp)>,
+    /// The steps that have armed a timer.
+    timed: BTreeSet<Step>,
+    /// The timers: the time asked for, and when it fires.
+    timers: BTreeSet<(Timestamp, Timestamp)>,
 }
 
 impl SignalBus {
@@ -75,24 +77,28 @@ impl SignalBus {
 
     /// Whether a timer is armed for the step.
     pub fn has_timer(&self, run: RunId, step: Step) -> bool {
-        self.runs.get(&run).is_some_and(|signalling| signalling.timers.contains_key(&step))
+        self.runs.get(&run).is_some_and(|signalling| signalling.timed.contains(&step))
     }
 
     /// Arms a timer for `at` that fires at `fires`; the first one of a step stays.
     pub fn arm(&mut self, run: RunId, step: Step, at: Timestamp, fires: Timestamp) {
-        self.runs.entry(run).or_default().timers.entry(step).or_insert((at, fires));
+        let signalling = self.runs.entry(run).or_default();
+        if signalling.timed.insert(step) {
+            signalling.timers.insert((at, fires));
+        }
     }
 
     /// When the first timer fires that ends a wait for the time `until`: one set for that time or later.
     pub fn fires_for(&self, run: RunId, until: Timestamp) -> Option<Timestamp> {
-        let timers = self.runs.get(&run)?.timers.values();
-        timers.filter(|(at, _)| *at >= until).map(|(_, fires)| *fires).min()
+        let later = self.runs.get(&run)?.timers.range((until, Timestamp::from_micros(i64::MIN))..);
+        later.map(|(_, fires)| *fires).min()
     }
 
     /// The run has ended: its buffered signals and its timers die with it.
     pub fn end(&mut self, run: RunId) {
         if let Some(signalling) = self.runs.get_mut(&run) {
             signalling.buffer.clear();
+            signalling.timed.clear();
             signalling.timers.clear();
         }
     }

@@ -22,6 +22,10 @@ pub struct RunReport<'a> {
     pub cancel_requested: Option<&'a Name>,
     /// When its last lease runs out, while it is running.
     pub expires_at: Option<Timestamp>,
+    /// Its deadline, fixed at its first grant.
+    pub deadline: Option<Timestamp>,
+    /// When a time or its deadline wakes it, while it is suspended.
+    pub due: Option<Timestamp>,
     /// Its wait list while it is suspended.
     pub waits: &'a [Wait],
     /// Whether a halt keeps it asleep.
@@ -30,9 +34,9 @@ pub struct RunReport<'a> {
 
 impl<'a> RunReport<'a> {
     pub(super) fn of(run: &'a Run) -> Self {
-        let (waits, halted) = match &run.state {
-            State::Suspended(sleep) => (sleep.waits.as_slice(), sleep.halted),
-            _ => (&[][..], false),
+        let (waits, due, halted) = match &run.state {
+            State::Suspended(sleep) => (sleep.waits.as_slice(), sleep.due, sleep.halted),
+            _ => (&[][..], None, false),
         };
         let expires_at = if let State::Running { expires_at, .. } = &run.state { Some(*expires_at) } else { None };
         RunReport {
@@ -42,6 +46,8 @@ impl<'a> RunReport<'a> {
             reclaims: run.reclaims,
             cancel_requested: run.cancel.as_ref(),
             expires_at,
+            deadline: run.deadline,
+            due,
             waits,
             halted,
         }

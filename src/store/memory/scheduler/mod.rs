@@ -152,7 +152,7 @@ impl Scheduler {
         self.addresses.get(agent)?.live
     }
 
-    /// The run of this number that has not ended, if there is one.
+    /// The run of this id, unless it has ended.
     fn live(&self, run: RunId) -> Option<RunNo> {
         self.by_id.get(&run).copied().filter(|no| !self.runs[*no].has_ended())
     }

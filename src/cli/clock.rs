@@ -1,0 +1,47 @@
+//! The wall clock and the interrupt: how long people wait, and when they have waited enough.
+#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "only the command looks at a wall clock")]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::Stop;
+use crate::explore::Halt;
+
+/// Whether somebody interrupted the process.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// From now on an interrupt ends the work in order; a second one ends the process at once.
+pub(super) fn catch_interrupts() -> Result<(), Stop> {
+    ctrlc::set_handler(|| {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .map_err(|error| Stop::Usage(format!("interrupts cannot be caught: {error}")))
+}
+
+/// A stop watch, with a limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Watch {
+    started: Instant,
+    limit: Option<Duration>,
+}
+
+impl Watch {
+    pub(super) fn start(limit: Option<Duration>) -> Watch {
+        Watch { started: Instant::now(), limit }
+    }
+
+    pub(super) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Whether the work is to end.
+    pub(super) fn halt(&self) -> Option<Halt> {
+        if INTERRUPTED.load(Ordering::Relaxed) {
+            return Some(Halt::Interrupt);
+        }
+        let over = self.limit.is_some_and(|limit| self.elapsed() >= limit);
+        over.then_some(Halt::Time)
+    }
+}

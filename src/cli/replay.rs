@@ -1,0 +1,136 @@
+//! `replay`: a written failure, exactly.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::run::TraceWriter;
+use super::terminal::Terminal;
+use super::{Exit, Stop};
+use crate::explore::replay::{Replayed, Stale, replay};
+use crate::explore::{Subject, files};
+use crate::history::Record;
+use crate::kernel::Name;
+use crate::report::{Style, outcome};
+use crate::sim::Schedule;
+
+/// Plays the deviations that a file lists, and nothing else.
+///
+/// Says whether the promise that the file names is still broken. A listed site that never comes up makes the file
+/// stale.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  chronodrome replay reports/charge-card-effect-at-most-once-seed-42.json")]
+pub(super) struct Args {
+    /// The file of a failure, or any scenario that lists its deviations.
+    file: PathBuf,
+    /// Take it that listed sites never come up.
+    #[arg(long)]
+    allow_stale: bool,
+    /// Write the history to FILE as JSON lines.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Print one JSON document and nothing else.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How a replay compares with what its file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compared {
+    /// What the file names is broken.
+    Still,
+    /// Something else is broken.
+    Differently,
+    /// Something is broken; the file does not say what.
+    Violated,
+    /// All held.
+    Held,
+}
+
+impl Compared {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Compared::Still => "still",
+            Compared::Differently => "differently",
+            Compared::Violated => "violated",
+            Compared::Held => "held",
+        }
+    }
+}
+
+pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
+    let loaded = files::load(&args.file)?;
+    let scenario = &loaded.scenario;
+    let path = args.file.display();
+    let list = scenario.deviations.clone().ok_or_else(|| {
+        Stop::Usage(format!("{path}: it lists no `deviations`: there is nothing to replay; `run` plays a scenario"))
+    })?;
+    let mut writer = match &args.trace {
+        Some(trace) => Some(TraceWriter::create(trace, scenario.player().as_ref())?),
+        None => None,
+    };
+    let mut note = |record: &Record| writer.iter_mut().for_each(|writer| writer.note(record));
+    let replayed = replay(scenario, &list, args.trace.is_some().then_some(&mut note))
+        .map_err(|panic| Stop::Panicked { what: format!("the replay of {path}"), panic })?;
+    if let Some(writer) = writer {
+        writer.finish()?;
+    }
+    let compared = compare(scenario.violates.as_ref(), &replayed);
+    let schedule = Schedule::Fixed(list);
+    if args.json {
+        let mut document = outcome::document(&scenario.name, &schedule, &replayed.outcome);
+        document["violates"] = json!(scenario.violates);
+        document["compared"] = json!(compared.as_str());
+        document["stale"] = replayed.stale.iter().map(stale_document).collect();
+        terminal.print_json(&document)?;
+    } else {
+        let mut text = outcome::text(&scenario.name, &schedule, &replayed.outcome, terminal.style);
+        text.push_str(&in_words(compared, scenario.violates.as_ref(), terminal.style));
+        terminal.print(&text)?;
+    }
+    for stale in &replayed.stale {
+        terminal.complain(&format!("{path}: {}", stale_in_words(stale)));
+    }
+    Ok(match compared {
+        _ if !replayed.stale.is_empty() && !args.allow_stale => Exit::WrongInput,
+        Compared::Held => Exit::Held,
+        _ => Exit::Violated,
+    })
+}
+
+fn compare(violates: Option<&Name>, replayed: &Replayed) -> Compared {
+    let outcome = &replayed.outcome;
+    match violates {
+        _ if outcome.held() => Compared::Held,
+        None => Compared::Violated,
+        Some(named) if outcome.violations.iter().any(|found| *found.invariant == **named) => Compared::Still,
+        Some(_) => Compared::Differently,
+    }
+}
+
+fn in_words(compared: Compared, violates: Option<&Name>, style: Style) -> String {
+    let mut text = String::new();
+    let named = violates.map_or("", |name| name);
+    let _ = match (compared, violates) {
+        (Compared::Still, _) => writeln!(text, "{}", style.bad(&format!("it still violates {named}"))),
+        (Compared::Differently, _) => {
+            writeln!(text, "{}", style.bad(&format!("it fails, but no longer violates {named}")))
+        }
+        (Compared::Held, Some(_)) => writeln!(text, "{}", style.good(&format!("it no longer violates {named}"))),
+        (Compared::Violated, _) | (Compared::Held, None) => Ok(()),
+    };
+    text
+}
+
+fn stale_in_words(stale: &Stale) -> String {
+    let mut text = format!("the file is stale: the site `{}` never came up", stale.deviation.site);
+    if let Some(nearest) = &stale.nearest {
+        let _ = write!(text, "; the nearest that did is `{nearest}`");
+    }
+    text
+}
+
+fn stale_document(stale: &Stale) -> serde_json::Value {
+    json!({ "site": stale.deviation.site, "nearest": stale.nearest })
+}

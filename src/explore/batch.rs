@@ -1,0 +1,295 @@
+//! Some schedules of one subject, played one after the other in one memory, counted, and a share of them checked
+//! again in a fresh memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::agree::recheck;
+use super::contain::contain;
+use super::pool::{Bench, Done, Merge};
+use super::{Cause, Divergence, Failure, News, Panic, Player, Subject};
+use crate::check::Sometimes;
+use crate::scenario::{Options, Outcome};
+use crate::sim::Schedule;
+use crate::sim::{Deviation, FaultKind};
+
+/// One schedule in so many is checked again; every failure is.
+pub(super) const RECHECKED_ONE_IN: u64 = 64;
+
+/// What was counted over the schedules of one subject.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Schedules played (those played again to check determinism are not counted).
+    pub schedules: u64,
+    /// Schedules that broke a promise.
+    pub failing: u64,
+    /// Schedules that were played again in a fresh world.
+    pub rechecked: u64,
+    /// Deviations that came about, over all schedules.
+    pub deviations: u64,
+    /// Schedules in which a lease was lost.
+    pub with_lost_lease: u64,
+    /// Events, over all schedules.
+    pub events: u64,
+    /// Calls, over all schedules.
+    pub calls: u64,
+    /// How often each kind of fault came about.
+    pub faults: BTreeMap<FaultKind, u64>,
+    /// The *sometimes* properties that were reached.
+    pub reached: BTreeSet<Sometimes>,
+}
+
+impl Tally {
+    fn count(&mut self, outcome: &Outcome) {
+        self.schedules += 1;
+        self.failing += u64::from(!outcome.held());
+        self.deviations += outcome.deviations.len() as u64;
+        self.with_lost_lease += u64::from(outcome.lost_leases > 0);
+        self.events += outcome.events;
+        self.calls += outcome.calls;
+        for deviation in &outcome.deviations {
+            *self.faults.entry(deviation.fault.kind()).or_default() += 1;
+        }
+        self.reached.extend(outcome.reached.iter().copied());
+    }
+
+    /// Adds the counts of other schedules.
+    pub fn add(&mut self, other: &Tally) {
+        self.schedules += other.schedules;
+        self.failing += other.failing;
+        self.rechecked += other.rechecked;
+        self.deviations += other.deviations;
+        self.with_lost_lease += other.with_lost_lease;
+        self.events += other.events;
+        self.calls += other.calls;
+        for (kind, count) in &other.faults {
+            *self.faults.entry(*kind).or_default() += count;
+        }
+        self.reached.extend(other.reached.iter().copied());
+    }
+}
+
+/// Failures of one subject with the same cause.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// How many schedules failed so.
+    pub count: u64,
+    /// The first of them, in the order of the exploration.
+    pub first: Failure,
+    /// Its place in that order.
+    pub(super) order: u64,
+}
+
+/// A schedule whose world panicked.
+#[derive(Clone, Debug)]
+pub struct Broken {
+    /// The place of the subject in the list that was given.
+    pub subject: usize,
+    /// What was played.
+    pub schedule: Schedule,
+    /// What was caught.
+    pub panic: Panic,
+}
+
+/// What an exploration found, whatever chose the schedules.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// The counts, by the subject's place.
+    pub tallies: BTreeMap<usize, Tally>,
+    /// The failures, by the subject's place and their cause.
+    pub failures: BTreeMap<(usize, Cause), Group>,
+    /// The first schedule that gave two histories.
+    pub divergence: Option<Box<Divergence>>,
+    /// The first schedule whose world panicked.
+    pub broken: Option<Box<Broken>>,
+    /// The first schedule of each subject that lists a site which never came up, and what it lists in vain.
+    pub stale: BTreeMap<usize, Stale>,
+    divergence_order: u64,
+    broken_order: u64,
+}
+
+/// A schedule that lists sites which never came up.
+#[derive(Clone, Debug)]
+pub struct Stale {
+    /// What was listed in vain.
+    pub deviations: Vec<Deviation>,
+    order: u64,
+}
+
+impl Findings {
+    /// The counts over all subjects.
+    pub fn total(&self) -> Tally {
+        self.tallies.values().fold(Tally::default(), |mut total, tally| {
+            total.add(tally);
+            total
+        })
+    }
+
+    pub(super) fn fail(&mut self, order: u64, failure: Failure) {
+        let group = Group { count: 1, first: failure, order };
+        self.join_group((group.first.subject, group.first.cause()), group);
+    }
+
+    fn note_stale(&mut self, subject: usize, stale: Stale) {
+        if self.stale.get(&subject).is_none_or(|known| stale.order < known.order) {
+            self.stale.insert(subject, stale);
+        }
+    }
+
+    fn join_group(&mut self, key: (usize, Cause), group: Group) {
+        match self.failures.get_mut(&key) {
+            None => {
+                self.failures.insert(key, group);
+            }
+            Some(known) => {
+                let count = known.count + group.count;
+                if group.order < known.order {
+                    *known = group;
+                }
+                known.count = count;
+            }
+        }
+    }
+}
+
+impl Merge for Findings {
+    fn merge(&mut self, other: Self) {
+        for (subject, tally) in other.tallies {
+            self.tallies.entry(subject).or_default().add(&tally);
+        }
+        for (key, group) in other.failures {
+            self.join_group(key, group);
+        }
+        for (subject, stale) in other.stale {
+            self.note_stale(subject, stale);
+        }
+        if other.divergence.is_some() && (self.divergence.is_none() || other.divergence_order < self.divergence_order) {
+            (self.divergence, self.divergence_order) = (other.divergence, other.divergence_order);
+        }
+        if other.broken.is_some() && (self.broken.is_none() || other.broken_order < self.broken_order) {
+            (self.broken, self.broken_order) = (other.broken, other.broken_order);
+        }
+    }
+}
+
+/// What a thread keeps from batch to batch.
+#[derive(Default)]
+pub(super) struct Hand<'a> {
+    players: BTreeMap<usize, Box<dyn Player + 'a>>,
+    told: BTreeSet<(usize, Cause)>,
+}
+
+/// Schedules of one subject that are played one after the other.
+pub(super) struct Batch<'a> {
+    pub(super) subject: &'a dyn Subject,
+    /// The subject's place in the list that was given.
+    pub(super) place: usize,
+    /// Whether the first failure ends the exploration.
+    pub(super) fail_fast: bool,
+    /// The order of the first schedule in the exploration.
+    pub(super) order: u64,
+    /// The number of the first schedule among those of this subject.
+    pub(super) number: u64,
+    /// The number of the last one of them all, which is checked again whatever it is.
+    pub(super) last_number: u64,
+}
+
+/// A schedule that is to be played again, and its place in the batch.
+struct Again {
+    nth: usize,
+    outcome: Outcome,
+}
+
+impl<'a> Batch<'a> {
+    /// Plays them, until one ends the exploration or the bench is halted.
+    pub(super) fn play(&self, hand: &mut Hand<'a>, schedules: &[Schedule], bench: &Bench<'_>) -> Done<Findings> {
+        let mut found = Findings::default();
+        let mut tally = Tally::default();
+        let mut again = Vec::new();
+        let mut last = false;
+        for (nth, schedule) in schedules.iter().enumerate() {
+            if bench.halted() || last {
+                break;
+            }
+            let subject = self.subject;
+            let player = hand.players.entry(self.place).or_insert_with(|| subject.player());
+            let outcome = match contain(|| player.play(schedule, Options::default())) {
+                Ok(outcome) => outcome,
+                Err(panic) => {
+                    hand.players.remove(&self.place);
+                    self.note_panic(&mut found, nth, schedule, panic);
+                    last = true;
+                    break;
+                }
+            };
+            tally.count(&outcome);
+            if !outcome.stale.is_empty() {
+                let stale = Stale { deviations: outcome.stale.clone(), order: self.order + nth as u64 };
+                found.note_stale(self.place, stale);
+            }
+            if !outcome.held() {
+                self.note_failure(&mut found, hand, nth, schedule, &outcome, bench);
+                last = self.fail_fast;
+            }
+            if !outcome.held() || self.in_share(nth) {
+                again.push(Again { nth, outcome });
+            }
+        }
+        tally.rechecked = again.len() as u64;
+        last |= self.check_again(&mut found, schedules, again);
+        bench.tell(News::Played(tally.schedules));
+        found.tallies.insert(self.place, tally);
+        Done { result: found, last }
+    }
+
+    fn in_share(&self, nth: usize) -> bool {
+        let number = self.number + nth as u64;
+        number % RECHECKED_ONE_IN == RECHECKED_ONE_IN - 1 || number == self.last_number
+    }
+
+    fn note_panic(&self, found: &mut Findings, nth: usize, schedule: &Schedule, panic: Panic) {
+        found.broken_order = self.order + nth as u64;
+        found.broken = Some(Box::new(Broken { subject: self.place, schedule: schedule.clone(), panic }));
+    }
+
+    fn note_failure(
+        &self,
+        found: &mut Findings,
+        hand: &mut Hand<'_>,
+        nth: usize,
+        schedule: &Schedule,
+        outcome: &Outcome,
+        bench: &Bench<'_>,
+    ) {
+        let failure = Failure { subject: self.place, schedule: schedule.clone(), outcome: outcome.clone() };
+        if hand.told.insert((self.place, failure.cause())) {
+            bench.tell(News::Failed(Box::new(failure.clone())));
+        }
+        found.fail(self.order + nth as u64, failure);
+    }
+
+    /// Plays the chosen ones again, the last first, in a fresh memory. Whether one ends the exploration.
+    fn check_again(&self, found: &mut Findings, schedules: &[Schedule], again: Vec<Again>) -> bool {
+        if again.is_empty() {
+            return false;
+        }
+        let mut fresh = self.subject.player();
+        for Again { nth, outcome } in again.into_iter().rev() {
+            let schedule = &schedules[nth];
+            let checked =
+                contain(|| recheck(self.subject, self.place, schedule, &schedules[..nth], &outcome, fresh.as_mut()));
+            match checked {
+                Ok(None) => {}
+                Ok(Some(divergence)) => {
+                    found.divergence_order = self.order + nth as u64;
+                    found.divergence = Some(Box::new(divergence));
+                    return true;
+                }
+                Err(panic) => {
+                    self.note_panic(found, nth, schedule, panic);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+}

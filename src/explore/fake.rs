@@ -1,0 +1,123 @@
+//! A subject for this room's own tests: its outcomes are arithmetic.
+
+use super::{Player, Subject};
+use crate::check::Violation;
+use crate::history::{Event, Header, Phase, Record};
+use crate::kernel::{Span, Timestamp};
+use crate::scenario::{Options, Outcome};
+use crate::sim::{Deviation, Fault, Schedule, SiteKey, SiteListing};
+
+/// Its seeds fail, panic or leak as the fields say.
+#[derive(Clone, Debug, Default)]
+pub struct Fake {
+    /// Every multiple of it fails, but 0.
+    pub fails: Option<u64>,
+    /// This seed panics.
+    pub panics: Option<u64>,
+    /// Whether the number of schedules played before shows in the history.
+    pub leaks: bool,
+    /// The sites of the calm run.
+    pub sites: Vec<(&'static str, Vec<Fault>)>,
+    /// The site at which a lost reply breaks a promise.
+    pub weak: Option<&'static str>,
+    /// The file's own list.
+    pub fixed: Option<Vec<Deviation>>,
+}
+
+impl Subject for Fake {
+    fn name(&self) -> &str {
+        "fake"
+    }
+    fn fixed(&self) -> Option<&[Deviation]> {
+        self.fixed.as_deref()
+    }
+    fn player(&self) -> Box<dyn Player + '_> {
+        Box::new(Playing { fake: self, played: 0 })
+    }
+}
+
+struct Playing<'a> {
+    fake: &'a Fake,
+    played: u64,
+}
+
+impl Player for Playing<'_> {
+    fn header(&self) -> Header {
+        unreachable!("explorations need no header")
+    }
+
+    fn play(&mut self, schedule: &Schedule, mut options: Options<'_>) -> Outcome {
+        let past = if self.fake.leaks { self.played } else { 0 };
+        self.played += 1;
+        if let Some(trace) = &mut options.trace {
+            trace(&record(0));
+            trace(&record(past));
+        }
+        let mut outcome = held();
+        outcome.digest = format!("{schedule:?} after {past}");
+        match schedule {
+            Schedule::Calm => {}
+            Schedule::Seed(seed) => {
+                assert!(self.fake.panics != Some(*seed), "seed {seed} is too much");
+                if self.fake.fails.is_some_and(|every| *seed > 0 && seed.is_multiple_of(every)) {
+                    outcome.violations.push(violation("log-dense", 1));
+                }
+                outcome.deviations = vec![deviation("a"); (seed % 3) as usize];
+            }
+            Schedule::Fixed(list) => {
+                let known = |deviation: &Deviation| self.fake.sites.iter().any(|(site, _)| *site == &*deviation.site);
+                (outcome.deviations, outcome.stale) = list.iter().cloned().partition(known);
+                let weak = |found: &Deviation| {
+                    self.fake.weak.is_some_and(|weak| (&*found.site, found.fault) == (weak, Fault::LostReply))
+                };
+                if outcome.deviations.iter().any(weak) {
+                    outcome.violations.push(violation("effect-at-most-once", 1));
+                }
+            }
+        }
+        if options.sites {
+            let site = |(name, faults): &(&str, Vec<Fault>)| SiteListing {
+                name: (*name).into(),
+                key: SiteKey::for_test(name),
+                faults: faults.clone(),
+            };
+            outcome.sites = self.fake.sites.iter().map(site).collect();
+        }
+        outcome
+    }
+}
+
+/// A lost reply at `site`.
+pub fn deviation(site: &str) -> Deviation {
+    Deviation::named(site, Fault::LostReply)
+}
+
+/// An outcome in which all held.
+pub fn held() -> Outcome {
+    Outcome {
+        violations: Vec::new(),
+        digest: String::new(),
+        events: 10,
+        calls: 4,
+        virtual_ms: 1_000,
+        deviations: Vec::new(),
+        lost_leases: 0,
+        ends: Default::default(),
+        expectations: Vec::new(),
+        reached: Vec::new(),
+        not_judged: Vec::new(),
+        sites: Vec::new(),
+        stale: Vec::new(),
+    }
+}
+
+/// A violation at this second.
+pub fn violation(invariant: &'static str, second: i64) -> Violation {
+    let at = Timestamp::from_micros(0) + Span::from_secs(second);
+    Violation { invariant, subject: "billing#1".to_owned(), at, message: "for the test".to_owned() }
+}
+
+/// An event at this microsecond.
+pub fn record(micros: u64) -> Record {
+    Record { at: Timestamp::from_micros(micros as i64), event: Event::Phase(Phase::Chaos) }
+}

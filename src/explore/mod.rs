@@ -1,0 +1,166 @@
+//! Ways to choose schedules, one file each: [`sweep`], [`exhaust`], [`replay`]; and [`suite`], which makes a
+//! sweep one line of a project's own tests.
+//!
+//! Nothing here knows how a world is built or judged: whatever is a [`Subject`] can be explored. Nothing here
+//! reads a clock or prints: who calls hears [`News`] and may [`Halt`] the work. What is found depends on the
+//! subjects and the seeds alone, never on the number of threads.
+
+mod agree;
+mod batch;
+pub mod contain;
+pub mod exhaust;
+pub mod files;
+mod pool;
+pub mod replay;
+pub mod suite;
+pub mod sweep;
+
+pub use agree::{Difference, Divergence};
+pub use batch::{Broken, Findings, Group, Stale, Tally};
+pub use contain::Panic;
+pub use files::{FilesError, Loaded};
+pub use pool::Halt;
+
+use crate::history::Header;
+use crate::scenario::{Options, Outcome, Runner, Scenario};
+use crate::sim::Deviation;
+use crate::sim::Schedule;
+
+/// Something whose schedules can be explored: a scenario.
+pub trait Subject: Sync {
+    /// Its name, as reports have it.
+    fn name(&self) -> &str;
+
+    /// The deviations that its file lists, where it lists some: then they are its one schedule.
+    fn fixed(&self) -> Option<&[Deviation]>;
+
+    /// The reusable memory that its schedules are played in, one for each thread.
+    fn player(&self) -> Box<dyn Player + '_>;
+}
+
+/// Plays schedules of one subject, one after the other. What a schedule gives must not depend on those that
+/// were played before: sweeps check it.
+pub trait Player {
+    /// What is known of the world before it starts.
+    fn header(&self) -> Header;
+
+    /// Plays one schedule to its end.
+    fn play(&mut self, schedule: &Schedule, options: Options<'_>) -> Outcome;
+}
+
+impl Subject for Scenario {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn fixed(&self) -> Option<&[Deviation]> {
+        self.deviations.as_deref()
+    }
+
+    fn player(&self) -> Box<dyn Player + '_> {
+        Box::new(Runner::new(self))
+    }
+}
+
+impl Player for Runner {
+    fn header(&self) -> Header {
+        Runner::header(self)
+    }
+
+    fn play(&mut self, schedule: &Schedule, options: Options<'_>) -> Outcome {
+        Runner::play(self, schedule, options)
+    }
+}
+
+/// What an exploration tells while it works.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// Nothing new; told several times a second, so that the listener can look at its clock.
+    Tick,
+    /// So many more schedules were played.
+    Played(u64),
+    /// The number of schedules ahead is known.
+    Planned(u64),
+    /// A schedule failed in a way that this thread had not seen before.
+    Failed(Box<Failure>),
+}
+
+/// Who listens to [`News`]; the answer [`Halt`] ends the work after the schedules that are being played.
+pub type Listener<'a> = dyn FnMut(News) -> Option<Halt> + 'a;
+
+/// A schedule that broke a promise.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The place of the subject in the list that was given.
+    pub subject: usize,
+    /// What was played.
+    pub schedule: Schedule,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+impl Failure {
+    /// What was broken first, and for whom.
+    pub fn cause(&self) -> Cause {
+        Cause::of(&self.outcome)
+    }
+}
+
+/// What was broken, without what differs between two occurrences of the same failure.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cause {
+    /// The invariant's name; `expectation` for an expectation of the scenario.
+    pub invariant: String,
+    /// The kind of subject: its leading word without numbers; the expectation's text for an expectation.
+    pub subject_kind: String,
+}
+
+impl Cause {
+    /// The earliest violation of an outcome, else the first expectation that does not hold.
+    fn of(outcome: &Outcome) -> Cause {
+        if let Some(first) = outcome.violations.iter().min_by_key(|violation| violation.at) {
+            let subject_kind = subject_kind(&first.subject).to_owned();
+            return Cause { invariant: first.invariant.to_owned(), subject_kind };
+        }
+        let missed = outcome.expectations.iter().find(|expectation| !expectation.held);
+        let subject_kind = missed.map_or_else(String::new, |expectation| expectation.text.clone());
+        Cause { invariant: "expectation".to_owned(), subject_kind }
+    }
+}
+
+/// `billing#1` and `billing#2` are of the kind `billing`; what begins with a number is of its own kind.
+fn subject_kind(subject: &str) -> &str {
+    let end = subject.find(|letter: char| letter.is_ascii_digit() || letter == '#').unwrap_or(subject.len());
+    let kind = subject[..end].trim_end_matches(|letter: char| !letter.is_alphanumeric());
+    if kind.is_empty() { subject } else { kind }
+}
+
+#[cfg(test)]
+pub(crate) mod fake;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kind_of_a_subject_is_what_two_occurrences_share() {
+        let cases = [
+            ("billing#1", "billing"),
+            ("billing/ann", "billing/ann"),
+            ("message order-3", "message order"),
+            ("w2.0", "w"),
+            ("0196bfed", "0196bfed"),
+            ("", ""),
+        ];
+        for (subject, kind) in cases {
+            assert_eq!(subject_kind(subject), kind);
+        }
+    }
+
+    #[test]
+    fn the_cause_of_a_failure_is_its_earliest_violation() {
+        let mut outcome = fake::held();
+        outcome.violations = vec![fake::violation("log-dense", 9), fake::violation("inbox-once", 3)];
+        assert_eq!(Cause::of(&outcome).invariant, "inbox-once");
+    }
+}

@@ -1,0 +1,153 @@
+//! One fault at every call, and pairs of them: the run ends as it should, and nothing happens twice.
+
+use std::rc::Rc;
+
+use super::agents::*;
+use super::line::{FAULTS, Fault};
+use super::world::World;
+use crate::kernel::*;
+use crate::runtime::*;
+
+const DAY: Span = Span::from_secs(86_400);
+
+fn has_ended(world: &World) -> bool {
+    world.status(world.first_run()).is_terminal()
+}
+
+/// A world in which these faults have happened and the run has ended. Worker 2 comes a second after worker 1,
+/// worker 3 when both may be dead.
+fn suffered(all: &Rc<Agents>, faults: &[(u32, u32, Fault)], case: &str) -> Rc<World> {
+    let world = World::new();
+    world.register(all);
+    world.deliver("a", "m1");
+    world.faults.borrow_mut().extend(faults);
+    world.start(1, all);
+    world.run(Span::from_secs(1));
+    world.start(2, all);
+    if !world.run_until(Span::from_secs(600), has_ended) {
+        world.start(3, all);
+        assert!(world.run_until(DAY, has_ended), "{case}: {:?}", world.kinds(world.first_run()));
+    }
+    world.run(Span::from_secs(180));
+    judge(&world, case);
+    world
+}
+
+/// What must hold whatever the workers suffer.
+fn judge(world: &World, case: &str) {
+    let run = world.first_run();
+    let (log, kinds) = (world.log(run), world.kinds(run));
+    let ended = log.iter().filter(|entry| entry.body.ending().is_some()).count();
+    assert_eq!(ended, 1, "{case}: one terminal entry: {kinds:?}");
+    assert_eq!(world.status(run), world.ending(run).status(), "{case}: {kinds:?}");
+    assert!(world.count("stripe.charge") <= 1, "{case}: {kinds:?}");
+    let attempts: Vec<_> = log.iter().filter_map(|entry| entry.body.lease_entry()).map(|lease| lease.attempt).collect();
+    assert!(attempts.is_sorted_by(|left, right| left < right), "{case}: {attempts:?}");
+    for agent in ["a", "friend/ann", "friend/bob"] {
+        let pending = world.ask(world.store.pending_count(agent.parse().unwrap()));
+        assert_eq!(pending, 0, "{case}: mail of {agent} is settled");
+    }
+    let count = |kind| kinds.iter().filter(|found| *found == kind).count();
+    assert_eq!(count("tool.called"), count("tool.result"), "{case}: {kinds:?}");
+    let cancelled = kinds.iter().position(|kind| kind == "run.cancel_requested").unwrap_or(log.len());
+    assert!(log[cancelled..].iter().all(|entry| entry.body.opening().is_none()), "{case}: {kinds:?}");
+}
+
+fn completes(world: &World, case: &str) {
+    let run = world.first_run();
+    let ending = world.ending(run);
+    assert_eq!(ending.status(), RunStatus::Completed, "{case}: {ending:?} {:?}", world.kinds(run));
+}
+
+/// How many calls worker 1 makes when nothing goes wrong.
+fn calm_calls(all: &Rc<Agents>) -> u32 {
+    let world = World::new();
+    world.register(all);
+    world.deliver("a", "m1");
+    world.start(1, all);
+    assert!(world.run_until(DAY, has_ended), "{:?}", world.kinds(world.first_run()));
+    world.calls_of(1)
+}
+
+/// Tries every fault at every call of worker 1.
+fn at_every_call(all: impl Fn() -> Rc<Agents>) {
+    for call in 0..calm_calls(&all()) {
+        for fault in FAULTS {
+            let case = format!("{fault:?} at call {call}");
+            completes(&suffered(&all(), &[(1, call, fault)], &case), &case);
+        }
+    }
+}
+
+fn with_friend(agent: impl Agent + 'static) -> Rc<Agents> {
+    let mut all = (*agents("a", agent)).clone();
+    let friend = |_ctx: Context, _inbox: Vec<Message>| async move { Ok(Json::null()) };
+    all.0.extend(agents("friend", friend).0.clone());
+    Rc::new(all)
+}
+
+#[test]
+fn a_card_is_charged_once_whatever_call_fails() {
+    at_every_call(|| agents("a", billing));
+}
+
+#[test]
+fn every_kind_of_step_survives_a_fault_at_every_call() {
+    at_every_call(|| with_friend(traveller));
+}
+
+#[test]
+fn a_group_survives_a_fault_at_every_call() {
+    at_every_call(|| with_friend(juggler));
+}
+
+#[test]
+fn a_retry_survives_a_fault_at_every_call() {
+    at_every_call(|| agents("a", stumbler(2)));
+}
+
+#[test]
+fn a_card_is_charged_once_whatever_two_calls_of_two_workers_fail() {
+    let all = agents("a", billing);
+    let faults = [Fault::CrashAfter, Fault::CrashInFlight, Fault::LateRequest, Fault::FreezeUnnoticed];
+    let calls = calm_calls(&all);
+    for (first, second) in (0..calls).flat_map(|first| (0..calls + 5).map(move |second| (first, second))) {
+        for (one, two) in faults.iter().flat_map(|one| faults.iter().map(move |two| (*one, *two))) {
+            let case = format!("{one:?} at call {first} of w1, {two:?} at call {second} of w2");
+            completes(&suffered(&all, &[(1, first, one), (2, second, two)], &case), &case);
+        }
+    }
+}
+
+#[test]
+fn a_cancel_at_any_call_ends_the_run_also_when_another_call_fails() {
+    let all = agents("a", billing);
+    let calls = calm_calls(&all);
+    let mut cancelled = 0;
+    for (at, failing) in (0..calls).flat_map(|at| (0..calls + 5).map(move |failing| (at, failing))) {
+        for fault in FAULTS {
+            let case = format!("cancel at call {at}, {fault:?} at call {failing}");
+            let world = suffered(&all, &[(1, at, Fault::Cancel), (1, failing, fault)], &case);
+            let ending = world.ending(world.first_run());
+            assert_ne!(ending.status(), RunStatus::Failed, "{case}");
+            cancelled += u32::from(ending.status() == RunStatus::Cancelled);
+        }
+    }
+    assert!(cancelled > calls * calls, "{cancelled}");
+}
+
+#[test]
+fn a_graceful_stop_at_any_call_leaves_nothing_in_doubt() {
+    for all in [agents("a", billing), with_friend(juggler)] {
+        for at in 0..calm_calls(&all) {
+            let case = format!("stop at call {at}");
+            let world = suffered(&all, &[(1, at, Fault::Stop)], &case);
+            completes(&world, &case);
+            assert_eq!(world.ending(world.first_run()).in_doubt(), [], "{case}");
+            assert_eq!(world.count("stripe.charge"), 1, "{case}");
+            // The last calls are polls: a stop at one of them may not be over yet.
+            let calls = world.calls_of(1);
+            assert!(!world.is_alive(1) || calls <= at + 1, "{case} of {calls}");
+        }
+    }
+}
