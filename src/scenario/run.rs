@@ -7,7 +7,8 @@ use std::rc::Rc;
 use sha2::{Digest as _, Sha256};
 
 use super::cast::ScenarioCast;
-use super::expect::{DeadLetter, EffectCount, End, Ends, ExpectationResult, RunEnd, judge};
+use super::expect::{DeadLetter, EffectCount, End, Ends, ExpectationResult, RunEnd};
+use super::judge::judge;
 use super::model::{PROBE, Scenario};
 use crate::check::{Checker, Sometimes, Violation};
 use crate::history::{Event, Header, Record};
