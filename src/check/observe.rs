@@ -65,6 +65,8 @@ fn entered_phase(facts: &mut Facts, judge: &mut Judge<'_>, phase: Phase) {
     match phase {
         Phase::Chaos => {}
         Phase::Healed => facts.phases.healed = true,
+        // A world that was given up is not at rest.
+        Phase::Quiescent if facts.phases.exhausted => {}
         Phase::Quiescent => {
             liveness::quiescent(facts, judge);
             if facts.phases.healed {
@@ -327,7 +329,7 @@ fn changed(facts: &mut Facts, judge: &mut Judge<'_>, call: &Call, change: &Chang
                     if let Some(trigger) = trigger {
                         signals::fired(facts, judge, run, *from, trigger);
                     }
-                    queue::woken(facts, judge, run, &call.what, trigger.as_ref());
+                    queue::woken(facts, judge, run, &call.what);
                 }
                 RunStatus::Running => queue::waited(facts, judge, run),
                 _ => {}

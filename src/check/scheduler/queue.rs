@@ -80,7 +80,7 @@ pub fn awake(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, what: &What) {
 }
 
 /// *Sometimes*, of a run that enters the queue.
-pub fn woken(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, what: &What, trigger: Option<&Trigger>) {
+pub fn woken(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, what: &What) {
     let state = &facts.runs[run];
     match what {
         What::Release { how: How::Suspended, .. } => judge.reached(Sometimes::TriggerDuringRun),
@@ -89,9 +89,6 @@ pub fn woken(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, what: &What, trig
             judge.reached(Sometimes::TimerRacesCancel);
         }
         _ => {}
-    }
-    if matches!(trigger, Some(Trigger::Retry)) {
-        judge.reached(Sometimes::Retried);
     }
 }
 

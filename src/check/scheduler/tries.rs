@@ -38,6 +38,7 @@ pub fn retrying(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, failure: u32, 
 pub fn resumed(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, attempt: Attempt) {
     let state = &facts.runs[run];
     let (Some(retry), Some(grant)) = (state.log.retry, state.attempt(attempt)) else { return };
+    judge.reached(Sometimes::Retried);
     let excused = state.cancelled.is_some()
         || state.log.cancelled
         || state.deadline.is_some_and(|deadline| deadline <= grant.granted_at);
