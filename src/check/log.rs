@@ -147,8 +147,7 @@ pub fn last_seq(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, told: Seq) {
 /// that was accepted there, or that another reader saw there; with applied facts, one that was accepted at all.
 pub fn entries_seen(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, from: Seq, entries: &[RunLogEntry], tail: bool) {
     let state = &facts.runs[run];
-    let mut place = from.get().max(0);
-    for entry in entries {
+    for (place, entry) in (from.get().max(0)..).zip(entries) {
         if entry.seq.get() != place {
             let rule = if tail { Rule::LogTail } else { Rule::LogDense };
             judge.violated(
@@ -158,7 +157,6 @@ pub fn entries_seen(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, from: Seq,
             );
             return;
         }
-        place += 1;
         match state.log.get(entry.seq) {
             Some(known) if known.ts == entry.ts && known.body == entry.body && Some(entry.run_id) == state.id => {}
             Some(known) => {

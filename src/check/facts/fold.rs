@@ -146,9 +146,7 @@ impl Facts {
         state.waits.clear();
         state.waits.extend_from_slice(waits);
         state.halted = to == RunStatus::Suspended && matches!(cause, What::Release { how: How::Halted, .. });
-        if to.is_terminal()
-            && let Some(agent) = state.agent
-        {
+        if let Some(agent) = state.agent.filter(|_| to.is_terminal()) {
             let live = &mut self.agents[agent].live;
             *live = live.filter(|live| *live != run);
         }

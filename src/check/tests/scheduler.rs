@@ -273,7 +273,7 @@ pub const PAIRS: &[Pair] = &[
             h.begun();
             h.sleeps(&[Wait::Message { after: Arrival(1) }]);
             let change = woken(run(1), RunStatus::Suspended, mail());
-            h.deliver("m2", &[change.clone()]);
+            h.deliver("m2", std::slice::from_ref(&change));
             h.deliver("m3", &[change]);
         },
         nearly: |h| {

@@ -7,7 +7,10 @@ use crate::check::Sometimes;
 use crate::history::{Actor, ActorChange, Change};
 use crate::kernel::*;
 
-const STORIES: &[(Sometimes, fn(&mut History))] = &[
+/// A history that reaches a property.
+type Story = (Sometimes, fn(&mut History));
+
+const STORIES: &[Story] = &[
     (Sometimes::LeaseStolen, |h| {
         h.leased();
         h.secs(31);
