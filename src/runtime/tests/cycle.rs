@@ -322,6 +322,7 @@ fn an_agent_that_leaves_its_log_is_halted_before_it_acts_and_a_cancel_ends_it() 
     world.ask(world.store.cancel(run, "enough".into()));
     world.run(Span::from_secs(60));
     assert_eq!(world.status(run), RunStatus::Cancelled);
+    assert!(world.kinds(run).contains(&"run.cancel_requested".to_owned()));
 }
 
 #[test]

@@ -214,6 +214,7 @@ impl Store for Line {
                     return None;
                 }
             }
+            world.applied.borrow_mut().push(request.clone());
             Some(Ok(reply))
         })
     }
