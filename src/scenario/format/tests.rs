@@ -87,7 +87,7 @@ fn mistakes() -> Vec<String> {
         r#""faults": { "crash": { "at_most": 1 } }"#,
         r#""faults": { "crash": { "rate": 1, "calls": ["apend"] } }"#,
         r#""faults": { "lost_reply": { "rate": 1, "for": "1s" } }"#,
-        r#""faults": {}, "deviations": []"#,
+        r#""faults": { "crash": 0.1 }, "deviations": []"#,
         r#""deviations": [ { "site": "w1", "fault": "crsh" } ]"#,
         r#""deviations": [ { "site": "w1", "fault": "pause", "lasts": "1s" } ]"#,
         r#""expect": [ { "effect": "stripe.charge", "happened": 1 } ]"#,
