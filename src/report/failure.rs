@@ -13,7 +13,10 @@ pub const WRITTEN_BY: &str = concat!("chronodrome ", env!("CARGO_PKG_VERSION"));
 pub fn document(scenario: &Json, failure: &Failure) -> Value {
     let mut document: Value = (**scenario).clone();
     let Value::Object(members) = &mut document else { return document };
-    members.remove("faults");
+    let until = members.remove("faults").and_then(|faults| faults.get("until").cloned());
+    if let Some(until) = until {
+        members.insert("faults".to_owned(), json!({ "until": until }));
+    }
     members.insert("deviations".to_owned(), json!(failure.outcome.deviations));
     members.remove("violates");
     if let Some(first) = failure.outcome.violations.iter().min_by_key(|violation| violation.at) {
@@ -55,12 +58,13 @@ mod tests {
     #[test]
     fn a_failure_is_its_scenario_with_the_list_in_place_of_the_faults() {
         let scenario = Json::new(json!({
-            "format": 1, "name": "n", "faults": { "crash": 0.1 }, "violates": "old", "inputs": [1]
+            "format": 1, "name": "n", "faults": { "crash": 0.1, "until": "+1h" }, "violates": "old", "inputs": [1]
         }));
         assert_eq!(
             document(&scenario, &failure(Schedule::Seed(7))),
             json!({
                 "format": 1, "name": "n", "inputs": [1],
+                "faults": { "until": "+1h" },
                 "deviations": [{ "site": "w1 / lease 0 / append", "fault": "lost_reply" }],
                 "violates": "log-dense",
                 "written_by": WRITTEN_BY,

@@ -50,23 +50,25 @@ impl Seat {
         let (result, value) = if !fresh && policy == Policy::AtMostOnce {
             (EffectResult::in_doubt(effect.id), None)
         } else {
-            self.perform(step, effect, policy, call).await?
+            self.perform(step, (effect, policy), call, !fresh).await?
         };
         let standing = self.hold.settled(async || store.record(result.clone()).await).await;
         Ok((standing.clone(), value.filter(|_| standing == result)))
     }
 
-    /// Asks the outside world until the outcome is decided as far as the policy allows.
+    /// Asks the outside world until the outcome is decided as far as the policy allows. Once a request may have
+    /// been carried out (`asked_before`, or an unknown outcome here), the refusal of another one is no proof that
+    /// the effect did not happen.
     async fn perform(
         &self,
         step: Step,
-        effect: Effect,
-        policy: Policy,
+        (effect, policy): (Effect, Policy),
         call: &EffectCall,
+        asked_before: bool,
     ) -> Result<(EffectResult, Option<Json>), StepError> {
         let limit = call.limit.unwrap_or(self.hold.floor.settings.effect_limit);
+        let (id, mut may_have_happened) = (effect.id, asked_before);
         let mut pauses = Pauses::new();
-        let id = effect.id;
         loop {
             if self.hold.has_run_out() {
                 return self.hold.lose().await;
@@ -74,11 +76,17 @@ impl Seat {
             let request = Perform { run: self.hold.run(), step, effect: effect.clone(), limit };
             match self.hold.floor.outside.perform(request).await {
                 Ok(Performed::Done(value)) => return Ok(self.kept(EffectResult::ok(id, value)).await),
-                Ok(Performed::Refused(reason)) => return Ok((EffectResult::refused(id, &reason), None)),
-                Ok(Performed::Unknown) | Err(CallError::Unknown) if policy == Policy::AtMostOnce => {
-                    return Ok((EffectResult::in_doubt(id), None));
+                Ok(Performed::Refused(reason)) if !may_have_happened => {
+                    return Ok((EffectResult::refused(id, &reason), None));
                 }
-                Ok(Performed::Unknown) | Err(CallError::Unknown | CallError::Unavailable) => {}
+                Ok(Performed::Refused(_)) => return Ok((EffectResult::in_doubt(id), None)),
+                Ok(Performed::Unknown) | Err(CallError::Unknown) => {
+                    if policy == Policy::AtMostOnce {
+                        return Ok((EffectResult::in_doubt(id), None));
+                    }
+                    may_have_happened = true;
+                }
+                Err(CallError::Unavailable) => {}
             }
             self.check()?;
             self.hold.floor.host.sleep(pauses.after_failure()).await;

@@ -59,10 +59,10 @@ impl Seat {
         }
         let body = Arc::new(self.announcement(opening, call));
         loop {
+            self.check()?;
             if self.hold.append(&body).await.is_some() {
                 return Ok(true);
             }
-            self.check()?;
         }
     }
 

@@ -6,7 +6,7 @@
 //! - [`load`]: many inputs out of one line, from a seed in the file.
 //! - [`agent`]: the scripted agent, an interpreter over the runtime's public face.
 //! - `cast`, [`run`]: the programs of a scenario's world, and one scenario under one schedule.
-//! - [`expect`]: what a scenario expects of its end, and the judgement.
+//! - [`expect`], [`judge`](mod@judge): what a scenario expects of its end, and the judgement.
 //!
 //! Nothing here decides anything at random.
 
@@ -14,16 +14,16 @@ pub mod agent;
 mod cast;
 pub mod expect;
 pub mod format;
+pub mod judge;
 pub mod load;
 pub mod model;
 pub mod run;
 pub mod script;
 
 pub use agent::{Stage, scripted};
-pub use expect::{
-    Bound, DeadLetter, EffectCount, EffectFact, End, Ends, Expectation, ExpectationResult, RunEnd, judge,
-};
+pub use expect::{Bound, DeadLetter, EffectCount, EffectFact, End, Ends, Expectation, ExpectationResult, RunEnd};
 pub use format::ScenarioError;
+pub use judge::judge;
 pub use model::{Act, AgentScript, Alias, Input, RuntimeSettings, Scenario};
 pub use run::{Options, Outcome, Runner};
 pub use script::{Block, Node, Op, Script};

@@ -7,12 +7,13 @@ use std::rc::Rc;
 use sha2::{Digest as _, Sha256};
 
 use super::cast::ScenarioCast;
-use super::expect::{DeadLetter, EffectCount, End, Ends, ExpectationResult, RunEnd, judge};
+use super::expect::{DeadLetter, EffectCount, End, Ends, ExpectationResult, RunEnd};
+use super::judge::judge;
 use super::model::{PROBE, Scenario};
 use crate::check::{Checker, Sometimes, Violation};
 use crate::history::{Event, Header, Record};
-use crate::kernel::{Body, EffectStatus, Ending, FailureCode, Name, RunLogEntry, RunStatus, Timestamp};
-use crate::sim::{self, Deviation, Remains, Schedule, Setup, SiteListing, Watcher};
+use crate::kernel::{Body, EffectStatus, Ending, FailureCode, Name, RunLogEntry, RunStatus, Span, Timestamp, canonical};
+use crate::sim::{self, Deviation, Fault, Remains, Schedule, Setup, SiteListing, Watcher};
 use crate::store::memory::RunReport;
 
 /// What is wanted of a run besides its outcome.
@@ -68,6 +69,8 @@ const EVENTS_MAX: u64 = 20_000_000;
 /// Plays a scenario under one schedule after another.
 pub struct Runner {
     scenario: Scenario,
+    /// The hash of the scenario's own document.
+    document: [u8; 32],
     setup: Setup,
 }
 
@@ -100,7 +103,7 @@ impl Runner {
             start: scenario.start,
             lease: runtime.lease,
             poll: runtime.poll,
-            timer_jitter: scenario.faults.timer_jitter(),
+            timer_jitter: timer_jitter(scenario),
             capacity: runtime.capacity,
             max_lost_leases: runtime.max_lost_leases,
             workers: runtime.workers.clone(),
@@ -115,7 +118,8 @@ impl Runner {
             inputs: scenario.inputs.iter().map(|input| input.at).collect(),
             events_max: EVENTS_MAX,
         };
-        Runner { scenario: scenario.clone(), setup }
+        let document = Sha256::digest(canonical(&scenario.document).as_bytes()).into();
+        Runner { scenario: scenario.clone(), document, setup }
     }
 
     /// What every history of it begins with.
@@ -168,7 +172,7 @@ impl Runner {
             sha.update(run.status.as_str());
             sha.update(u64::try_from(remains.store.log(run.spec.run).len()).unwrap_or(u64::MAX).to_be_bytes());
         }
-        sha.update(self.scenario.name.as_bytes());
+        sha.update(self.document);
         sha.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
@@ -202,6 +206,15 @@ impl Runner {
         ends.took = last_end.since(self.setup.header.start);
         ends
     }
+}
+
+/// The most that any timer of a scenario may be late: by its faults, by its list, or as exhaust tries it.
+fn timer_jitter(scenario: &Scenario) -> Span {
+    let listed = scenario.deviations.iter().flatten().map(|deviation| match deviation.fault {
+        Fault::TimerLate { by } => by,
+        _ => Span::ZERO,
+    });
+    listed.fold(scenario.faults.timer_jitter().max(sim::EXHAUST_TIMER_LATE), Span::max)
 }
 
 /// Counts the ends of effects that a log holds.

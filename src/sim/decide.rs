@@ -246,6 +246,9 @@ fn plain(point: Point) -> Point {
     }
 }
 
+/// How late exhaust makes a timer.
+pub const EXHAUST_TIMER_LATE: Span = Span::from_secs(1);
+
 /// The printed list: every value that exhaust tries at a site of a class.
 pub(super) fn values(class: Class, lease: Span, tool: Option<&Tool>) -> Vec<Fault> {
     let soon = Span::from_secs(1);
@@ -291,7 +294,7 @@ pub(super) fn values(class: Class, lease: Span, tool: Option<&Tool>) -> Vec<Faul
                 list.push(Fault::DelayReply { by: beyond });
             }
             FaultKind::ShortLease => list.push(Fault::ShortLease { to: soon }),
-            FaultKind::TimerJitter => list.push(Fault::TimerLate { by: soon }),
+            FaultKind::TimerJitter => list.push(Fault::TimerLate { by: EXHAUST_TIMER_LATE }),
             FaultKind::ClockSkew => {
                 list.push(Fault::ClockSkew { by: lease });
                 list.push(Fault::ClockSkew { by: lease.times(-1) });

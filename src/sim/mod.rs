@@ -19,6 +19,7 @@ pub mod site;
 mod transport;
 mod world;
 
+pub use decide::EXHAUST_TIMER_LATE;
 pub use faults::{FaultKind, FaultPlan, Faults, Tool};
 pub use machine::{Machine, worker_name};
 pub use schedule::{Deviation, Fault, Point, Schedule, SiteListing};

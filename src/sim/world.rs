@@ -311,6 +311,14 @@ impl World<'_> {
             core.forget(&[due]);
             return;
         }
+        if let Due::Poll { worker, .. } = due
+            && core.memory.grantable_at(at).is_none_or(|grantable| grantable > at)
+        {
+            // What was to be granted then is no longer: an empty poll is no event, and moves no clock.
+            core.workers[worker].poll_at = None;
+            core.schedule_polls();
+            return;
+        }
         core.now = at;
         if let Some(worker) = core.held_back(&due) {
             core.workers[worker].deferred.push(due);

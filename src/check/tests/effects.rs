@@ -1,3 +1,5 @@
+//! Effects, case by case.
+
 use serde_json::json;
 
 use super::Pair;

@@ -1,3 +1,5 @@
+//! The inbox, case by case.
+
 use super::Pair;
 use super::history::*;
 use crate::history::{Actor, Change};

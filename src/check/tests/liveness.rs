@@ -1,3 +1,5 @@
+//! Liveness, case by case.
+
 use super::Pair;
 use super::history::*;
 use crate::history::{Event, Phase};

@@ -1,10 +1,12 @@
+//! The log, case by case.
+
 use std::sync::Arc;
 
 use serde_json::json;
 
 use super::Pair;
 use super::history::*;
-use crate::history::Actor;
+use crate::history::{Actor, Answer, Asked, Change, Event};
 use crate::kernel::*;
 
 pub const PAIRS: &[Pair] = &[
@@ -345,8 +347,6 @@ pub const PAIRS: &[Pair] = &[
     },
 ];
 
-use crate::history::Change;
-
 fn sent_message(step: u32, id: &str) -> Body {
     Body::MessageSent { opening: opening(step, CallKind::Send), to: "post".parse().unwrap(), message: message(id) }
 }
@@ -362,17 +362,10 @@ fn entries(history: &History, places: &[i64]) -> Vec<RunLogEntry> {
     let mut bodies = std::collections::BTreeMap::new();
     for record in &history.records {
         match &record.event {
-            crate::history::Event::Sent {
-                call,
-                asked: crate::history::Asked::Store(Request::Append { body, .. }),
-                ..
-            } => {
+            Event::Sent { call, asked: Asked::Store(Request::Append { body, .. }), .. } => {
                 bodies.insert(*call, body.clone());
             }
-            crate::history::Event::Returned {
-                call,
-                outcome: Ok(crate::history::Answer::Store(Reply::Appended(appended))),
-            } => {
+            Event::Returned { call, outcome: Ok(Answer::Store(Reply::Appended(appended))) } => {
                 let body = bodies[call].clone();
                 all.push(RunLogEntry { run_id: run(1), seq: appended.seq, ts: appended.ts, body });
             }

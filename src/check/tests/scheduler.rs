@@ -1,3 +1,5 @@
+//! The scheduler, case by case.
+
 use std::sync::Arc;
 
 use super::Pair;

@@ -1,3 +1,5 @@
+//! Signals and timers, case by case.
+
 use super::Pair;
 use super::history::*;
 use super::scheduler::signal;

@@ -88,6 +88,27 @@ fn an_unknown_outcome_is_asked_again_only_where_the_policy_allows_and_one_that_n
 }
 
 #[test]
+fn a_refusal_is_believed_only_while_no_earlier_request_may_have_been_carried_out() {
+    let cases = [
+        (Err(CallError::Unavailable), "Refused"),
+        (Err(CallError::Unknown), "InDoubt"),
+        (Ok(Performed::Unknown), "InDoubt"),
+    ];
+    for (first, code) in cases {
+        let agent = |ctx: Context, _: Vec<Message>| async move {
+            let error = ctx.effect(charge().policy(Policy::Idempotent)).await.expect_err("it is refused");
+            Ok(Json::new(json!(error.code())))
+        };
+        let world = World::new();
+        let script = vec![first, Ok(Performed::Refused("no".into()))];
+        world.tools.borrow_mut().insert("stripe.charge".into(), script);
+        let run = ran(&world, &agents("a", agent));
+        let Ending::Completed { output, .. } = world.ending(run) else { panic!() };
+        assert_eq!(*output, json!(code));
+    }
+}
+
+#[test]
 fn a_refused_effect_is_tried_again_in_steps_of_its_own_with_sleeps_between() {
     let agent = |ctx: Context, _: Vec<Message>| async move {
         let call = charge().tries(3, Span::from_secs(10));
@@ -301,6 +322,7 @@ fn an_agent_that_leaves_its_log_is_halted_before_it_acts_and_a_cancel_ends_it() 
     world.ask(world.store.cancel(run, "enough".into()));
     world.run(Span::from_secs(60));
     assert_eq!(world.status(run), RunStatus::Cancelled);
+    assert!(world.kinds(run).contains(&"run.cancel_requested".to_owned()));
 }
 
 #[test]

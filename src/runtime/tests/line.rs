@@ -1,5 +1,6 @@
 //! How a worker of the tests' world reaches everything, and what can go wrong at a chosen call.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use super::world::World;
@@ -201,11 +202,20 @@ impl Store for Line {
         self.world.asked.borrow_mut().push((self.owner, request.clone()));
         let (store, now) = (self.world.store.clone(), self.world.now.clone());
         let wait = if let Request::Lease { wait, .. } = &request { *wait } else { Span::ZERO };
-        let until = now.get() + wait;
+        let arrived = Cell::new(None);
         self.carry(wait + CALL_TIMEOUT, move |world| {
-            let reply = world.ask(store.call(request.clone()));
-            let is_early = matches!(&reply, Reply::Leases(leases) if leases.is_empty()) && now.get() < until;
-            (!is_early).then_some(Ok(reply))
+            let since = arrived.get().unwrap_or_else(|| now.get());
+            arrived.set(Some(since));
+            let waited = now.get().since(since);
+            let mut reply = world.ask(store.call(request.clone()));
+            if let Reply::Leases(leases) = &mut reply {
+                leases.iter_mut().for_each(|lease| lease.waited = waited);
+                if leases.is_empty() && waited < wait {
+                    return None;
+                }
+            }
+            world.applied.borrow_mut().push(request.clone());
+            Some(Ok(reply))
         })
     }
 }

@@ -40,6 +40,8 @@ pub struct World {
     pub now: Rc<Cell<Timestamp>>,
     pub store: Local,
     pub asked: RefCell<Vec<(u32, Request)>>,
+    /// What the store has applied, by whomever.
+    pub applied: RefCell<Vec<Request>>,
     /// What the outside world was asked for: effect kind and key.
     pub performed: RefCell<Vec<(Name, EffectId)>>,
     pub tools: RefCell<BTreeMap<Name, Script>>,
@@ -65,6 +67,7 @@ impl World {
             now,
             store,
             asked: RefCell::default(),
+            applied: RefCell::default(),
             performed: RefCell::default(),
             tools: RefCell::default(),
             timers: RefCell::default(),

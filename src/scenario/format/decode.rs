@@ -55,11 +55,17 @@ pub fn nearest<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Opti
     near.min().map(|(_, name)| name.to_owned())
 }
 
+/// Text of a file as it may stand in a message: one line, and nothing that a terminal takes for a command.
+pub fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
 /// At most the first 60 characters, so that a message stays one.
 pub fn excerpt(text: &str) -> String {
     const MOST: usize = 60;
-    let mut short: String = text.chars().take(MOST).collect();
-    if short.len() < text.len() {
+    let is_cut = text.chars().nth(MOST).is_some();
+    let mut short: String = printable(&text.chars().take(MOST).collect::<String>());
+    if is_cut {
         short.push('…');
     }
     short
@@ -69,7 +75,8 @@ impl<'a> Doc<'a> {
     /// A mistake about this value.
     pub fn mistake(&self, reason: impl Into<String>) -> Box<Mistake> {
         let text = self.value.as_str().map(excerpt);
-        Box::new(Mistake { path: self.path.clone(), spot: Spot::Value, reason: reason.into(), text, nearest: None })
+        let reason = printable(&reason.into());
+        Box::new(Mistake { path: self.path.clone(), spot: Spot::Value, reason, text, nearest: None })
     }
 
     /// A mistake about the name that this value is: `unknown <what> <name>`, with the nearest of `names`.

@@ -39,7 +39,7 @@ fn expectation(doc: &Doc<'_>, cast: &Cast<'_>, all: &mut Vec<Expectation>) -> De
 fn effect(object: &Object<'_>, cast: &Cast<'_>, all: &mut Vec<Expectation>) -> Decoded<()> {
     let main = object.need("effect")?;
     let kind = main.name()?;
-    if !cast.tools.contains(&&*kind) {
+    if !cast.tools.contains(&*kind) {
         return Err(main.unknown("tool", cast.tools.iter().copied()));
     }
     for fact in [EffectFact::Happened, EffectFact::Recorded, EffectFact::InDoubt] {

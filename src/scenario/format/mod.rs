@@ -166,7 +166,7 @@ fn scenario(doc: &Doc<'_>) -> Decoded<Scenario> {
     })
 }
 
-/// `faults` or `deviations`, never both.
+/// `faults` or `deviations`, never both; beside `deviations` they may only say when the world heals.
 fn what_goes_wrong(
     object: &Object<'_>,
     runtime: &RuntimeSettings,
@@ -175,8 +175,9 @@ fn what_goes_wrong(
     let deviations = object.maybe("deviations", fault::deviations)?;
     let scope = FaultScope { start, lease: runtime.lease, workers: &runtime.workers };
     let faults = object.maybe("faults", |doc| fault::faults(doc, &scope))?;
-    if let (Some(_), Some(_), Some(doc)) = (&deviations, &faults, object.get("faults")) {
-        let reason = "a file with `deviations` has no `faults`: they are all that goes wrong";
+    let kinds = faults.as_ref().is_some_and(|faults| !faults.plans.is_empty());
+    if let (Some(_), true, Some(doc)) = (&deviations, kinds, object.get("faults")) {
+        let reason = "a file with `deviations` has no `faults` but their `until`: they are all that goes wrong";
         return Err(doc.key_mistake(reason.to_owned(), "faults", None));
     }
     Ok((faults.unwrap_or_default(), deviations))

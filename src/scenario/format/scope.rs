@@ -1,6 +1,7 @@
 //! The names that a script may use at a place, and values that refer to them.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -12,9 +13,9 @@ use crate::scenario::script::{Key, Reference, Slot, Source, Template};
 /// What every script is read against: the agents and tools of the scenario.
 pub struct Cast<'a> {
     /// The agent types.
-    pub agents: Vec<&'a str>,
+    pub agents: BTreeSet<&'a str>,
     /// The tools of the outside world.
-    pub tools: Vec<&'a str>,
+    pub tools: BTreeSet<&'a str>,
 }
 
 impl Cast<'_> {
@@ -35,14 +36,14 @@ impl Cast<'_> {
     /// An agent type that there is.
     pub fn agent_type(&self, doc: &Doc<'_>) -> Decoded<Name> {
         let kind = doc.text()?;
-        if self.agents.contains(&kind) {
+        if self.agents.contains(kind) {
             return Ok(kind.into());
         }
         Err(doc.unknown("agent", self.agents.iter().copied()))
     }
 
     fn known(&self, doc: &Doc<'_>, agent: &AgentId) -> Decoded<()> {
-        if self.agents.contains(&agent.kind()) {
+        if self.agents.contains(agent.kind()) {
             return Ok(());
         }
         let mut mistake = doc.mistake(match agent.kind() {
@@ -60,7 +61,10 @@ pub struct Scope<'a> {
     pub cast: &'a Cast<'a>,
     /// Every name that the script gives anywhere, to tell a name that comes later from one that never comes.
     anywhere: BTreeSet<&'a str>,
-    visible: Vec<(String, Slot)>,
+    /// Where each visible name is; the last place of a name hides those before it.
+    visible: BTreeMap<String, Vec<Slot>>,
+    /// The visible names, in the order in which they became so.
+    trail: Vec<String>,
     slots: usize,
     reads_inbox: bool,
 }
@@ -70,7 +74,7 @@ impl<'a> Scope<'a> {
     pub fn new(cast: &'a Cast<'a>, script: &Doc<'a>) -> Self {
         let mut anywhere = BTreeSet::new();
         collect_names(script.value, &mut anywhere);
-        Scope { cast, anywhere, visible: Vec::new(), slots: 0, reads_inbox: false }
+        Scope { cast, anywhere, visible: BTreeMap::new(), trail: Vec::new(), slots: 0, reads_inbox: false }
     }
 
     /// How many places the script needs, and whether it reads its inbox.
@@ -80,15 +84,23 @@ impl<'a> Scope<'a> {
 
     /// Reads something in a scope of its own: its names end with it.
     pub fn within<T>(&mut self, read: impl FnOnce(&mut Self) -> Decoded<T>) -> Decoded<T> {
-        let outside = self.visible.len();
+        let outside = self.trail.len();
         let result = read(self);
-        self.visible.truncate(outside);
+        for name in self.trail.drain(outside..) {
+            if let Entry::Occupied(mut places) = self.visible.entry(name) {
+                places.get_mut().pop();
+                if places.get().is_empty() {
+                    places.remove();
+                }
+            }
+        }
         result
     }
 
     /// Makes a name of the language visible; an outer one of the same name is hidden.
     pub fn bind_own(&mut self, name: &str) -> Slot {
-        self.visible.push((name.to_owned(), self.slots));
+        self.visible.entry(name.to_owned()).or_default().push(self.slots);
+        self.trail.push(name.to_owned());
         self.slots += 1;
         self.slots - 1
     }
@@ -104,7 +116,7 @@ impl<'a> Scope<'a> {
         if ["inbox", "self", "item", "index"].contains(&&*name) {
             return Err(doc.mistake(format!("the name `{name}` is reserved")));
         }
-        if self.visible.iter().any(|(other, _)| **other == *name) {
+        if self.visible.contains_key(&*name) {
             return Err(doc.mistake(format!("an earlier step is already named `{name}`")));
         }
         Ok(self.bind_own(&name))
@@ -138,7 +150,7 @@ impl<'a> Scope<'a> {
     }
 
     fn slot(&self, doc: &Doc<'_>, name: &str) -> Decoded<Slot> {
-        if let Some((_, slot)) = self.visible.iter().rev().find(|(other, _)| other == name) {
+        if let Some(slot) = self.visible.get(name).and_then(|places| places.last()) {
             return Ok(*slot);
         }
         if self.anywhere.contains(name) {
@@ -146,13 +158,16 @@ impl<'a> Scope<'a> {
             return Err(doc.mistake(reason));
         }
         let mut mistake = doc.mistake(format!("no step before this one is named `{}`", excerpt(name)));
-        let names = self.visible.iter().map(|(name, _)| name.as_str()).chain(["inbox", "self"]);
+        let names = self.visible.keys().map(String::as_str).chain(["inbox", "self"]);
         mistake.nearest = nearest(name, names);
         Err(mistake)
     }
 
     /// A value that may hold references: texts that begin with `$`. `$$` stands for a plain `$`.
     pub fn template(&mut self, doc: &Doc<'_>) -> Decoded<Template> {
+        if !may_refer(doc.value) {
+            return Ok(fixed(doc.value));
+        }
         Ok(match doc.value {
             Value::String(text) => match text.strip_prefix('$') {
                 Some(literal) if literal.starts_with('$') => Template::Fixed(Json::new(literal.into())),
@@ -179,6 +194,16 @@ impl<'a> Scope<'a> {
             }
             scalar => fixed(scalar),
         })
+    }
+}
+
+/// Whether a text within begins with `$`.
+fn may_refer(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.starts_with('$'),
+        Value::Array(items) => items.iter().any(may_refer),
+        Value::Object(members) => members.values().any(may_refer),
+        _ => false,
     }
 }
 

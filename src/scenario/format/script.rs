@@ -220,7 +220,7 @@ fn flow(name: &str, main: &Doc<'_>, step: &Object<'_>, scope: &mut Scope<'_>) ->
 
 fn effect(main: &Doc<'_>, step: &Object<'_>, scope: &mut Scope<'_>) -> Decoded<EffectStep> {
     let kind = main.name()?;
-    if !scope.cast.tools.contains(&&*kind) {
+    if !scope.cast.tools.contains(&*kind) {
         let mut mistake = main.mistake(format!("`outside` has no tool `{}`", excerpt(&kind)));
         mistake.nearest = nearest(&kind, scope.cast.tools.iter().copied());
         return Err(mistake);

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::kernel::Span;
 use crate::scenario::model::Act;
-use crate::scenario::script::{Op, Template};
+use crate::scenario::script::{ErrorCode, Op, Template};
 use crate::sim::{Deviation, Fault, FaultKind, Point};
 
 fn shipped() -> Vec<PathBuf> {
@@ -87,7 +87,7 @@ fn mistakes() -> Vec<String> {
         r#""faults": { "crash": { "at_most": 1 } }"#,
         r#""faults": { "crash": { "rate": 1, "calls": ["apend"] } }"#,
         r#""faults": { "lost_reply": { "rate": 1, "for": "1s" } }"#,
-        r#""faults": {}, "deviations": []"#,
+        r#""faults": { "crash": 0.1 }, "deviations": []"#,
         r#""deviations": [ { "site": "w1", "fault": "crsh" } ]"#,
         r#""deviations": [ { "site": "w1", "fault": "pause", "lasts": "1s" } ]"#,
         r#""expect": [ { "effect": "stripe.charge", "happened": 1 } ]"#,
@@ -310,4 +310,17 @@ fn visit(value: &mut Value, visitor: &mut impl FnMut(&mut Value)) {
         _ => {}
     }
     visitor(value);
+}
+
+#[test]
+fn every_field_step_error_and_fault_is_described_beside_the_scenarios() {
+    let page = include_str!("../../../scenarios/README.md");
+    let fields = FIELDS.into_iter().filter(|field| *field != "$schema");
+    let faults = FaultKind::ALL.iter().map(|kind| kind.as_str());
+    for name in fields.chain(step_names()).chain(faults).chain(ErrorCode::ALL.iter().map(|code| code.as_str())) {
+        assert!(
+            page.contains(&format!("`{name}`")) || page.contains(&format!("\"{name}\"")),
+            "`{name}` is not described"
+        );
+    }
 }

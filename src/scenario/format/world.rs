@@ -92,9 +92,9 @@ fn tool(doc: &Doc<'_>) -> Decoded<Tool> {
 }
 
 /// The names under `agents`, each a valid type.
-pub fn agent_types<'a>(doc: &Doc<'a>) -> Decoded<Vec<&'a str>> {
+pub fn agent_types<'a>(doc: &Doc<'a>) -> Decoded<BTreeSet<&'a str>> {
     let object = doc.open_object()?;
-    let mut types = Vec::new();
+    let mut types = BTreeSet::new();
     for (name, doc) in object.members() {
         let complain = |reason: String| Err(doc.key_mistake(reason, name, None));
         if name == PROBE {
@@ -103,7 +103,7 @@ pub fn agent_types<'a>(doc: &Doc<'a>) -> Decoded<Vec<&'a str>> {
         if AgentId::new(name, "").is_err() || name.contains(['#', '$', ' ']) {
             return complain(format!("`{}` is no agent type: it has no `/`, `#`, `$` and no space", excerpt(name)));
         }
-        types.push(name);
+        types.insert(name);
     }
     if types.is_empty() {
         return Err(doc.mistake("there must be at least one agent"));

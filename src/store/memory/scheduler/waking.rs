@@ -40,12 +40,12 @@ impl Scheduler {
     }
 
     /// Compares a wait list with the facts and with what was told just now. A sleeping run of whose list
-    /// something is there is queued; a queued one has further triggers merged; a running one looks when it
-    /// is released.
+    /// something is there is queued (a halted run's list is empty); a queued one has further triggers merged;
+    /// a running one looks when it is released.
     pub(super) fn look(&mut self, no: RunNo, told: Option<&Wakeup>, facts: &Facts<'_>, at: &mut Transition<'_>) {
         let run = &mut self.runs[no];
         let waits = match &run.state {
-            State::Suspended(sleep) if !sleep.halted => &sleep.waits,
+            State::Suspended(sleep) => &sleep.waits,
             State::Pending { waits, .. } => waits,
             _ => return,
         };

@@ -162,6 +162,8 @@ fn apply_mail_call(bench: &mut Bench, model: &mut Lives, call: &MailCall) -> Res
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
     #[test]
     fn mail_is_accepted_once_drained_in_order_and_settled_once_per_life(calls in vec(mail_call(), 0..80)) {
         let (mut bench, mut model) = (Bench::new(), Lives::default());

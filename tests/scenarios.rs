@@ -1,0 +1,56 @@
+//! The scenarios that are shipped: what they promise calm, and that their faults are lively enough.
+
+use std::path::{Path, PathBuf};
+
+use chronodrome::scenario::{Options, Runner, Scenario};
+use chronodrome::sim::Schedule;
+
+/// A scenario for exhaust has fewer call sites than this in its calm run.
+const SITES_MAX: usize = 400;
+
+fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    files.sort();
+    files
+}
+
+#[test]
+fn every_scenario_keeps_its_promises_in_the_calm_schedule() {
+    for file in files() {
+        let scenario = Scenario::load(&file).unwrap_or_else(|error| panic!("{error}"));
+        let outcome = Runner::new(&scenario).play(&Schedule::Calm, Options::default());
+        let broken: Vec<_> = outcome.expectations.iter().filter(|expectation| !expectation.held).collect();
+        assert!(broken.is_empty() && outcome.violations.is_empty(), "{file:?}: {broken:?} {:?}", outcome.violations);
+        assert!(outcome.deviations.is_empty());
+    }
+}
+
+#[test]
+fn every_scenario_is_small_enough_for_exhaust_or_has_a_small_one_beside_it() {
+    for file in files() {
+        let scenario = Scenario::load(&file).unwrap();
+        let outcome = Runner::new(&scenario).play(&Schedule::Calm, Options { sites: true, ..Options::default() });
+        let small = file.with_file_name(format!("{}-small.json", scenario.name));
+        assert!(outcome.sites.len() < SITES_MAX || small.exists(), "{file:?} has {} sites", outcome.sites.len());
+    }
+}
+
+#[test]
+fn schedules_are_lively_and_keep_every_promise() {
+    const SEEDS: u64 = 40;
+    for file in files() {
+        let scenario = Scenario::load(&file).unwrap();
+        let mut runner = Runner::new(&scenario);
+        let (mut deviations, mut lost) = (0, 0);
+        for seed in 0..SEEDS {
+            let outcome = runner.play(&Schedule::Seed(seed), Options::default());
+            assert!(outcome.held(), "{file:?} seed {seed}: {:?} {:?}", outcome.violations, outcome.expectations);
+            deviations += outcome.deviations.len() as u64;
+            lost += u64::from(outcome.lost_leases > 0);
+        }
+        assert!(deviations >= 2 * SEEDS, "{file:?}: {deviations} deviations in {SEEDS} schedules");
+        assert!(lost * 10 >= SEEDS, "{file:?}: lost leases in {lost} of {SEEDS} schedules");
+    }
+}
