@@ -232,6 +232,29 @@ pub fn nacked(facts: &Facts, judge: &mut Judge<'_>, mail: MailAt, run: RunAt, fa
     }
 }
 
+/// `inbox-attempts`, at a lease entry that ends the wait for a retry: over the run's mail of the present life that failure
+/// is noted.
+pub fn retried(facts: &Facts, judge: &mut Judge<'_>, run: RunAt) {
+    let log = &facts.runs[run].log;
+    let Some(retry) = log.retry else { return };
+    for (mail, arrival) in &log.received {
+        let known = &facts.mails[*mail];
+        let held = known.life == Life::Pending && known.arrival == Some(*arrival);
+        if held && known.attempts < retry.failure {
+            judge.violated(
+                Rule::InboxAttempts,
+                facts.mail_name(*mail),
+                format_args!(
+                    "run {} goes on after failure {}, and only {} are noted over it",
+                    facts.name(run),
+                    retry.failure,
+                    known.attempts
+                ),
+            );
+        }
+    }
+}
+
 /// Whether a nack counts: it comes from a run that holds the message in its present life.
 pub fn counts(facts: &Facts, mail: MailAt, run: RunAt) -> bool {
     facts.mails[mail].life == Life::Pending && in_hand(facts, mail, run)

@@ -250,6 +250,19 @@ pub fn caused(facts: &Facts, judge: &mut Judge<'_>, call: &Call) {
     }
 }
 
+/// `cause-first`, of entries, as applied. `run.cancel_requested` stands behind the sticky flag: a canceller that dies in
+/// between has cancelled all the same, and nobody ends a run whose cancel nobody requested. A terminal entry stands
+/// behind the first `msg.received`: else the mail that made the run makes another one after its end.
+pub fn entry_caused(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, body: &Body) {
+    let state = &facts.runs[run];
+    let lacks = match body {
+        Body::CancelRequested { .. } if state.cancelled.is_none() => "before a cancel of it was applied",
+        Body::Ended(_) if !state.log.batch => "before it received its batch",
+        _ => return,
+    };
+    judge.violated(Rule::CauseFirst, facts.name(run), format_args!("its log holds `{}` {lacks}", body.kind()));
+}
+
 #[cold]
 fn settles_early(facts: &Facts, judge: &mut Judge<'_>, mail: MailAt, run: RunAt, verb: &str) {
     judge.violated(

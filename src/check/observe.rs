@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::facts::{Call, Calls, ChangeAt, Facts, MailAt, PAUSE_MAX, Party, RunAt, What, WorkerAt, worker_of};
+use super::facts::{Call, Calls, ChangeAt, Facts, How, MailAt, PAUSE_MAX, Party, RunAt, What, WorkerAt, worker_of};
 use super::scheduler::{leases, queue, tries};
 use super::sometimes::Sometimes;
 use super::verdict::{Judge, Verdicts};
@@ -270,6 +270,9 @@ fn after_changes(facts: &mut Facts, judge: &mut Judge<'_>, call: &Call, reply: &
             }
         }
         (what @ What::Release { run, attempt, how }, Reply::Released(Released::Released)) => {
+            if matches!(how, How::Suspended | How::Halted) {
+                tries::laid_down(facts, judge, *run, *attempt);
+            }
             facts.released(*run, worker_of(call.from), *attempt, *how, judge.at);
             queue::awake(facts, judge, *run, what);
             let ended = facts.runs[*run].status.is_some_and(RunStatus::is_terminal);
@@ -297,6 +300,7 @@ fn polled(facts: &mut Facts, judge: &mut Judge<'_>, call: &Call, worker: WorkerA
     for lease in granted {
         let run = facts.run_at(lease.key.run);
         queue::waited(facts, judge, run);
+        queue::in_turn(facts, judge, run, lease);
         leases::granted(facts, judge, worker, run, lease);
         let reclaims = facts.runs[run].reclaims_due();
         tries::granted(facts, judge, run, lease, reclaims);
@@ -360,6 +364,7 @@ fn appended_entry(
     appended: Appended,
 ) {
     log::entry_accepted(facts, judge, from, run, body, expected, appended);
+    log::entry_caused(facts, judge, run, body);
     entry(facts, judge, run, appended.ts, body);
     facts.accept(run, appended.seq, appended.ts, body, Some(from));
 }
@@ -367,7 +372,10 @@ fn appended_entry(
 /// What an entry must agree with, before it is folded in.
 fn entry(facts: &mut Facts, judge: &mut Judge<'_>, run: RunAt, ts: Timestamp, body: &Body) {
     match body {
-        Body::RunStarted(lease) | Body::RunResumed(lease) => tries::resumed(facts, judge, run, lease.attempt),
+        Body::RunStarted(lease) | Body::RunResumed(lease) => {
+            tries::resumed(facts, judge, run, lease.attempt);
+            inbox::retried(facts, judge, run);
+        }
         Body::MsgReceived { messages, .. } => received(facts, judge, run, messages),
         Body::ToolCalled { opening, effect, policy } => {
             let effect = facts.effect_at(effect.id);

@@ -73,7 +73,7 @@ rules! {
     AnnouncedDone "announced-done" [applied, healing]
         "Every message and signal that a log announces is accepted, and none goes out in a run's name unannounced.";
     CauseFirst "cause-first" [applied]
-        "No ack, nack, suspending or ending release without the entry that allows it.";
+        "No ack, nack, cancel or end in a log, suspending or ending release without what allows it.";
     StatusFollowsLog "status-follows-log" [applied, healing]
         "A terminal status equals the log's terminal entry, and only the listed transitions occur.";
 
@@ -125,6 +125,8 @@ rules! {
         "A run that lost more leases in a row than allowed is ended, not run again.";
     NoStarvation "no-starvation" [applied]
         "Waiting in the queue is bounded while a worker with room polls.";
+    QueueOrder "queue-order" [applied]
+        "Within a tenant higher priority goes first, then age, and before all who has waited over ten minutes.";
     DeadlineKept "deadline-kept" [applied, healing]
         "No step begins after its worker knows that the deadline is over, and the run ends.";
 

@@ -12,7 +12,7 @@ mod worker;
 pub use call::{Call, Calls, Fate, How, What};
 pub use fold::ChangeAt;
 pub use pool::{AgentAt, EffectAt, Fresh, MailAt, Place, Pool, RunAt, WorkerAt};
-pub use run::{Entry, Grant, Holder, Log, Run, is_foreign};
+pub use run::{Entry, Grant, Holder, Log, Run, Turn, is_foreign};
 pub use worker::{Heard, LENIENCE, PAUSE_MAX, Room, Worker, worker_of};
 
 use std::sync::Arc;
@@ -132,6 +132,8 @@ pub struct Facts {
     pub effects: Pool<EffectAt, EffectFact>,
     pub workers: Pool<WorkerAt, Worker>,
     pub room: Room,
+    /// Every grant, in order.
+    pub turns: Vec<Turn>,
     /// Where each tail goes on.
     pub tails: Vec<(Party, RunAt, Seq)>,
     /// Ids of messages that logs announce to whom it may concern.
@@ -176,6 +178,7 @@ impl Facts {
         self.effects.clear();
         self.workers.clear();
         self.room.clear();
+        self.turns.clear();
         self.tails.clear();
         self.published.clear();
         for table in [&mut self.run_table, &mut self.agent_table, &mut self.mail_table, &mut self.effect_table] {

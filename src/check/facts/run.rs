@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{AgentAt, EffectAt, Fresh, MailAt, Party, RunAt, WorkerAt};
 use crate::kernel::{
-    Arrival, Attempt, Body, CallKind, Claimed, Json, Name, RunId, RunRetryPolicy, RunStatus, Seq, Span, Step,
+    Arrival, Attempt, Body, CallKind, Claimed, Json, Name, Priority, RunId, RunRetryPolicy, RunStatus, Seq, Span, Step,
     Timestamp, Wait,
 };
 
@@ -19,6 +19,8 @@ pub struct Run {
     pub status: Option<RunStatus>,
     /// When it took this status.
     pub since: Timestamp,
+    /// When it last became pending.
+    pub queued: Timestamp,
     pub waits: Vec<Wait>,
     pub halted: bool,
     pub holder: Option<Holder>,
@@ -65,6 +67,17 @@ pub struct Grant {
     pub done: bool,
     /// Of its worker's grants in order, those up to here are known to overlap with this one or not.
     pub overlaps: usize,
+}
+
+/// A grant, as the order of the queue is judged by it.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    pub run: RunAt,
+    pub at: Timestamp,
+    /// When the run became pending.
+    pub queued: Timestamp,
+    pub tenant: Option<Name>,
+    pub priority: Priority,
 }
 
 /// A signal that was announced to, or sent at, a run.
@@ -126,6 +139,8 @@ pub struct Log {
     /// Whether it holds `orphans.resolved`.
     pub resolved: bool,
     pub cancelled: bool,
+    /// Whether it holds the first `msg.received`: the batch of the run.
+    pub batch: bool,
     /// Whether a step was answered with an error that is recorded.
     pub erred: bool,
     pub steps: Vec<StepMark>,
@@ -191,6 +206,7 @@ impl Log {
             }
             Body::OrphansResolved { .. } => self.resolved = true,
             Body::CancelRequested { .. } => self.cancelled = true,
+            Body::MsgReceived { step: None, .. } => self.batch = true,
             Body::Ended(ending) => self.closed = Some(self.closed.unwrap_or(ending.status())),
             Body::TimerFired { .. } | Body::SpawnDenied { .. } => self.erred = true,
             Body::ToolResult { result, .. } => self.erred |= result.status == crate::kernel::EffectStatus::Error,
@@ -328,6 +344,9 @@ impl Run {
     pub fn take(&mut self, status: RunStatus, at: Timestamp) {
         self.status = Some(status);
         self.since = at;
+        if status == RunStatus::Pending {
+            self.queued = at;
+        }
     }
 }
 

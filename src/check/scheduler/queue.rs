@@ -1,9 +1,9 @@
 //! The queue: one entry per run, no wake lost, and bounded waits in it.
 
-use crate::check::facts::{Facts, How, LENIENCE, Life, Run, RunAt, What};
+use crate::check::facts::{Facts, How, LENIENCE, Life, Run, RunAt, Turn, What};
 use crate::check::sometimes::Sometimes;
 use crate::check::verdict::{Judge, Rule};
-use crate::kernel::{RunId, RunStatus, Timestamp, Trigger, Wait, Wakeup};
+use crate::kernel::{Lease, RunId, RunStatus, Span, Timestamp, Trigger, Wait, Wakeup};
 
 /// `queue-coalesced`: a queued run is not queued again.
 pub fn queued(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, from: RunStatus) {
@@ -11,6 +11,41 @@ pub fn queued(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, from: RunStatus)
     if from == RunStatus::Pending || known == Some(RunStatus::Pending) {
         judge.violated(Rule::QueueCoalesced, facts.name(run), format_args!("it was queued while it was queued"));
     }
+}
+
+/// After so long a wait a run goes before all priorities.
+const WAIT_MAX: Span = Span::from_secs(600);
+
+/// `queue-order`, at a grant as applied: no run of the same tenant was granted while this one was queued that it goes
+/// before: one of lower priority, or of the same and queued later; unless that one had waited over ten minutes, and
+/// longer. Whoever has waited over ten minutes itself goes before all that were queued later.
+pub fn in_turn(facts: &mut Facts, judge: &mut Judge<'_>, run: RunAt, lease: &Lease) {
+    let (queued, settings) = (facts.runs[run].queued, &lease.spec.settings);
+    let since = facts.turns.iter().rev().take_while(|turn| turn.at > queued);
+    let overtakes = |turn: &Turn| {
+        let goes_first = if turn.queued > queued {
+            turn.priority <= settings.priority || turn.at.since(queued) > WAIT_MAX
+        } else {
+            turn.priority < settings.priority && turn.at.since(turn.queued) <= WAIT_MAX
+        };
+        turn.run != run && turn.tenant == settings.tenant && goes_first
+    };
+    if let Some(turn) = since.filter(|turn| overtakes(turn)).last() {
+        judge.violated(
+            Rule::QueueOrder,
+            facts.name(run),
+            format_args!(
+                "{:?} and queued at {queued}, it saw run {} granted at {}, {:?} and queued at {}",
+                settings.priority,
+                facts.name(turn.run),
+                turn.at,
+                turn.priority,
+                turn.queued
+            ),
+        );
+    }
+    let (tenant, priority) = (settings.tenant.clone(), settings.priority);
+    facts.turns.push(Turn { run, at: judge.at, queued, tenant, priority });
 }
 
 /// `queue-coalesced`: the queue, as it is told, holds no run twice.

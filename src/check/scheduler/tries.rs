@@ -153,6 +153,27 @@ pub fn begins(facts: &mut Facts, judge: &mut Judge<'_>, from: Party, run: RunAt,
     }
 }
 
+/// When a lease gives its run up to sleep, as applied: it was not granted after the run's deadline (`deadline-kept`) or
+/// after a cancel of it (`wake-not-lost`), for such a lease brings the run to its end.
+pub fn laid_down(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, attempt: Attempt) {
+    let state = &facts.runs[run];
+    let Some(granted_at) = state.attempt(attempt).map(|grant| grant.granted_at) else { return };
+    if let Some(deadline) = state.deadline.filter(|deadline| *deadline < granted_at) {
+        judge.violated(
+            Rule::DeadlineKept,
+            facts.name(run),
+            format_args!("attempt {attempt}, granted after its deadline {deadline}, lays it down to sleep"),
+        );
+    }
+    if let Some(cancelled) = state.cancelled.filter(|cancelled| *cancelled < granted_at) {
+        judge.violated(
+            Rule::WakeNotLost,
+            facts.name(run),
+            format_args!("attempt {attempt}, granted after its cancel at {cancelled}, lays it down to sleep"),
+        );
+    }
+}
+
 /// `deadline-kept`, where the healed world is at rest: no run lives past its deadline.
 pub fn rest(facts: &Facts, judge: &mut Judge<'_>) {
     for (place, run) in facts.runs.iter().filter(|(_, run)| run.is_live()) {

@@ -356,6 +356,11 @@ impl History {
         self.release("w1", 1, 0, Release::Suspended(waits.to_vec()), &[asleep(run(1), waits)]);
     }
 
+    /// Somebody cancels run 1, which does not sleep.
+    pub fn cancels(&mut self) {
+        self.call(Actor::Input(1), Request::Cancel { run: run(1), reason: "no".into() }, Reply::Done, &[]);
+    }
+
     /// The world heals, comes to rest, serves the probe, and is over.
     pub fn heals(&mut self) {
         self.event(Event::Phase(Phase::Healed));

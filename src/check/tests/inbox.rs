@@ -204,6 +204,25 @@ pub const PAIRS: &[Pair] = &[
     },
     Pair {
         invariant: "inbox-attempts",
+        case: "a retry goes on and the failure was never noted",
+        violates: |h| {
+            h.begun();
+            h.append("w1", 1, retrying(1, Span::from_secs(5)));
+            h.secs(31);
+            h.steal("w2", 1, 1);
+            h.append("w2", 1, Body::RunResumed(lease_entry(1)));
+        },
+        nearly: |h| {
+            h.begun();
+            h.append("w1", 1, retrying(1, Span::from_secs(5)));
+            h.secs(31);
+            h.steal("w2", 1, 1);
+            h.nack("w2", "m1", 1, 1, false);
+            h.append("w2", 1, Body::RunResumed(lease_entry(1)));
+        },
+    },
+    Pair {
+        invariant: "inbox-attempts",
         case: "a dead letter tells more failures than there were",
         violates: |h| {
             buried(h);

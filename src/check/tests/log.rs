@@ -80,6 +80,7 @@ pub const PAIRS: &[Pair] = &[
         },
         nearly: |h| {
             h.begun();
+            h.cancels();
             h.append_from(Actor::Input(1), 1, Body::CancelRequested { reason: "late".into() });
             h.append("w1", 1, completed());
         },
@@ -126,6 +127,7 @@ pub const PAIRS: &[Pair] = &[
         },
         nearly: |h| {
             h.deliver("m1", &[made(1)]);
+            h.cancels();
             h.append_from(Actor::Input(1), 1, Body::CancelRequested { reason: "early".into() });
             h.grant("w1", 1, 0);
             h.append("w1", 1, Body::RunStarted(lease_entry(0)));
@@ -243,6 +245,33 @@ pub const PAIRS: &[Pair] = &[
             h.append("w1", 1, suspended(&waits));
             h.append_from(Actor::Input(1), 1, Body::Other { kind: "app.note".into(), payload: Json::null() });
             h.release("w1", 1, 0, Release::Suspended(waits.to_vec()), &[asleep(run(1), &waits)]);
+        },
+    },
+    Pair {
+        invariant: "cause-first",
+        case: "a canceller that writes before the flag is set",
+        violates: |h| {
+            h.begun();
+            h.append_from(Actor::Input(1), 1, Body::CancelRequested { reason: "no".into() });
+            h.cancels();
+        },
+        nearly: |h| {
+            h.begun();
+            h.cancels();
+            h.append("w1", 1, Body::CancelRequested { reason: "no".into() });
+        },
+    },
+    Pair {
+        invariant: "cause-first",
+        case: "an end before the first drain",
+        violates: |h| {
+            h.leased();
+            h.append("w1", 1, failed(FailureCode::AgentCrashed));
+        },
+        nearly: |h| {
+            h.leased();
+            h.append("w1", 1, Body::MsgReceived { step: None, messages: vec![] });
+            h.append("w1", 1, completed());
         },
     },
     Pair {

@@ -58,6 +58,40 @@ fn parked(history: &mut History, delay: Span, park: Span) {
     history.release("w1", 1, 0, Release::Suspended(waits.to_vec()), &[asleep(run(1), &waits)]);
 }
 
+/// Run 1, to end `after` from now, failed once; a lease 10 s later parks it again, after a cancel or without.
+fn parked_again(history: &mut History, after: Span, cancelled: bool) {
+    begun_with_deadline(history, after);
+    history.append("w1", 1, retrying(1, Span::from_secs(5)));
+    let waits = [Wait::Time(history.now + Span::from_secs(100))];
+    if cancelled {
+        history.cancels();
+    }
+    history.secs(31);
+    let deadline = Some(history.now - Span::from_secs(31) + after);
+    let lease = Lease { reclaims: 1, deadline, ..history.lease("w2", 1, 1) };
+    history.grant_this(lease, &[woken(run(1), RunStatus::Running, Trigger::Reclaim)]);
+    history.nack("w2", "m1", 1, 1, false);
+    history.release("w2", 1, 1, Release::Suspended(waits.to_vec()), &[asleep(run(1), &waits)]);
+}
+
+/// Runs 1 and 2 become pending, and are granted one after the other, each with its priority.
+fn two_wait(history: &mut History, priorities: [Priority; 2]) {
+    two_wait_for(history, [1, 2], priorities, Span::from_millis(10));
+}
+
+/// As [`two_wait`], in this order and after this long; `priorities` are in the order of the grants.
+fn two_wait_for(history: &mut History, order: [u128; 2], priorities: [Priority; 2], wait: Span) {
+    runs(history, 2);
+    history.pass(wait);
+    for (number, priority) in order.into_iter().zip(priorities) {
+        let lease = history.lease("w1", number, 0);
+        let settings = SpecDefaults { priority, ..SpecDefaults::default() };
+        let agent = AgentId::new("billing", &number.to_string()).unwrap();
+        let spec = Arc::new(RunSpec { settings, agent, ..(*lease.spec).clone() });
+        history.grant_this(Lease { spec, ..lease }, &[]);
+    }
+}
+
 fn enters(history: &mut History, attempt: u32) {
     history.event(Event::Entered { run: run(1), attempt: Attempt(attempt), batch: vec![] });
 }
@@ -432,6 +466,7 @@ pub const PAIRS: &[Pair] = &[
             let lease = Lease { reclaims: 4, ..h.lease("w1", 1, 4) };
             h.grant_this(lease, &[woken(run(1), RunStatus::Running, Trigger::Reclaim)]);
             h.append("w1", 1, Body::RunStarted(lease_entry(4)));
+            h.append("w1", 1, received(&[("m1", 1)]));
             h.append("w1", 1, failed(FailureCode::Poisoned));
         },
     },
@@ -493,6 +528,44 @@ pub const PAIRS: &[Pair] = &[
         nearly: |h| {
             begun_with_deadline(h, Span::from_secs(5));
             enters(h, 0);
+        },
+    },
+    Pair {
+        invariant: "deadline-kept",
+        case: "a parked run whose deadline is over is parked again",
+        violates: |h| parked_again(h, Span::from_secs(5), false),
+        nearly: |h| parked_again(h, Span::from_secs(50), false),
+    },
+    Pair {
+        invariant: "wake-not-lost",
+        case: "a parked run that is cancelled is parked again",
+        violates: |h| parked_again(h, Span::from_secs(50), true),
+        nearly: |h| parked_again(h, Span::from_secs(50), false),
+    },
+    Pair {
+        invariant: "queue-order",
+        case: "lower priority goes first",
+        violates: |h| two_wait(h, [Priority::Low, Priority::High]),
+        nearly: |h| two_wait(h, [Priority::High, Priority::Low]),
+    },
+    Pair {
+        invariant: "queue-order",
+        case: "who came later goes first",
+        violates: |h| two_wait_for(h, [2, 1], [Priority::Normal, Priority::Normal], Span::from_millis(10)),
+        nearly: |h| two_wait_for(h, [2, 1], [Priority::High, Priority::Normal], Span::from_millis(10)),
+    },
+    Pair {
+        invariant: "queue-order",
+        case: "who waited over ten minutes does not go first",
+        violates: |h| {
+            h.becomes("w1", ActorChange::CutOff);
+            h.becomes("w2", ActorChange::CutOff);
+            two_wait_for(h, [2, 1], [Priority::High, Priority::Low], Span::from_secs(601));
+        },
+        nearly: |h| {
+            h.becomes("w1", ActorChange::CutOff);
+            h.becomes("w2", ActorChange::CutOff);
+            two_wait_for(h, [2, 1], [Priority::High, Priority::Low], Span::from_secs(590));
         },
     },
     Pair {
