@@ -358,3 +358,19 @@ fn nothing_is_written_where_all_held() {
     assert_eq!(place.run("sweep --seeds 20").code, Some(0));
     assert!(!Path::new(&place.path("reports")).exists());
 }
+
+#[test]
+fn the_failure_that_the_readme_tells_is_found_and_plays_again() {
+    let place = Place::new();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/double-charge.json");
+    let found = place.run(&format!("exhaust {}", file.display()));
+    assert_eq!(found.code, Some(1), "{}", found.out);
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).expect("there is a README");
+    for told in ["effect-idempotent-once", "all 401 schedules", "26 sites", "13 schedules"] {
+        assert!(found.out.contains(told) && readme.contains(told), "{told}: {}", found.out);
+    }
+    let written = fs::read_dir(place.path("reports")).expect("a file is written").next().expect("there is one");
+    let again = place.run(&format!("replay {}", written.expect("it can be listed").path().display()));
+    assert_eq!(again.code, Some(1));
+    assert!(again.out.contains("it still violates effect-idempotent-once"), "{}", again.out);
+}

@@ -58,15 +58,19 @@ impl Client {
     }
 
     /// Cancels a run: first the sticky flag, from which on it will happen whatever becomes of the caller, then
-    /// the request in its log. Nothing happens to a run that has ended or that nobody knows.
+    /// the request in its log. Nothing happens to a run that has ended or that nobody knows: that is asked
+    /// first, since a run that came to be between flag and log would have the request without the flag.
     pub async fn cancel(&self, run: RunId, reason: Name) {
+        if !self.knows(run).await {
+            return;
+        }
         repeat_on(&*self.host, async || self.store.cancel(run, reason.clone()).await).await;
         let body = Arc::new(Body::CancelRequested { reason });
         let mut pauses = Pauses::new();
         let mut last = Seq::EMPTY;
         loop {
             let entries = repeat_on(&*self.host, async || self.store.read(run, last.next()).await).await;
-            if entries.iter().any(is_answer) || (entries.is_empty() && last == Seq::EMPTY && !self.knows(run).await) {
+            if entries.iter().any(is_answer) {
                 return;
             }
             last = entries.last().map_or(last, |entry| entry.seq);
