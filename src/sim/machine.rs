@@ -67,7 +67,7 @@ impl Machine {
 
     /// The id of the run that an alias, as `billing#1`, names.
     pub fn run_id(&self, alias: &str) -> RunId {
-        self.core.borrow().aliases.id_of(alias)
+        self.core.borrow_mut().aliases.register(alias)
     }
 }
 

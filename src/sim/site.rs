@@ -170,12 +170,18 @@ impl Aliases {
     }
 }
 
-impl RunIds for Aliases {
-    fn mint(&mut self, agent: &AgentId, nth: u32) -> RunId {
-        let alias = format!("{agent}#{nth}");
-        let run = self.id_of(&alias);
+impl Aliases {
+    /// The id that belongs to an alias, which from now on names it in words, whether the run is there or not.
+    pub fn register(&mut self, alias: &str) -> RunId {
+        let run = self.id_of(alias);
         self.names.entry(run).or_insert_with(|| alias.into());
         run
+    }
+}
+
+impl RunIds for Aliases {
+    fn mint(&mut self, agent: &AgentId, nth: u32) -> RunId {
+        self.register(&format!("{agent}#{nth}"))
     }
 }
 
