@@ -64,12 +64,12 @@ pub(super) fn play(subject: &dyn Subject, schedule: &Schedule, trace: Option<&Pa
     let panicked = |panic| Stop::Panicked { what: format!("{} with {}", subject.name(), in_words(schedule)), panic };
     let mut player = contain(|| subject.player()).map_err(panicked)?;
     let Some(path) = trace else {
-        return contain(|| player.play(schedule, Options::default())).map_err(panicked);
+        return contain(|| player.examine(schedule, Options::default())).map_err(panicked);
     };
     let mut writer = TraceWriter::create(path, player.as_ref())?;
     let outcome = contain(|| {
         let mut note = |record: &Record| writer.note(record);
-        player.play(schedule, Options { trace: Some(&mut note), ..Options::default() })
+        player.examine(schedule, Options { trace: Some(&mut note), ..Options::default() })
     })
     .map_err(panicked)?;
     writer.finish()?;

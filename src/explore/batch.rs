@@ -12,7 +12,7 @@ use crate::scenario::{Options, Outcome};
 use crate::sim::Schedule;
 use crate::sim::{Deviation, FaultKind};
 
-/// One schedule in so many is checked again; every failure is.
+/// One schedule in so many is checked again, and its replays are judged; so is every failure.
 pub(super) const RECHECKED_ONE_IN: u64 = 64;
 
 /// What was counted over the schedules of one subject.
@@ -193,6 +193,19 @@ pub(super) struct Batch<'a> {
     pub(super) last_number: u64,
 }
 
+/// Plays a schedule; `closely`, or where it fails, its replays are judged, too.
+fn play(player: &mut dyn Player, schedule: &Schedule, closely: bool) -> Outcome {
+    if closely {
+        return player.examine(schedule, Options::default());
+    }
+    let outcome = player.play(schedule, Options::default());
+    if outcome.held() {
+        return outcome;
+    }
+    let violations = player.examine(schedule, Options::default()).violations;
+    Outcome { violations, ..outcome }
+}
+
 /// A schedule that is to be played again, and its place in the batch.
 struct Again {
     nth: usize,
@@ -212,7 +225,8 @@ impl<'a> Batch<'a> {
             }
             let subject = self.subject;
             let player = hand.players.entry(self.place).or_insert_with(|| subject.player());
-            let outcome = match contain(|| player.play(schedule, Options::default())) {
+            let closely = self.in_share(nth) || *schedule == Schedule::Calm;
+            let outcome = match contain(|| play(player.as_mut(), schedule, closely)) {
                 Ok(outcome) => outcome,
                 Err(panic) => {
                     hand.players.remove(&self.place);

@@ -49,7 +49,7 @@ impl Plan {
     /// When its world panics.
     pub fn of(subject: &dyn Subject) -> Result<Plan, Panic> {
         let listing = Options { sites: true, ..Options::default() };
-        let mut calm = contain(|| subject.player().play(&Schedule::Calm, listing))?;
+        let mut calm = contain(|| subject.player().examine(&Schedule::Calm, listing))?;
         let sites = std::mem::take(&mut calm.sites);
         Ok(Plan { calm, sites })
     }

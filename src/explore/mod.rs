@@ -9,6 +9,7 @@ mod agree;
 mod batch;
 pub mod contain;
 pub mod exhaust;
+mod fidelity;
 pub mod files;
 mod pool;
 pub mod replay;
@@ -18,6 +19,7 @@ pub mod sweep;
 pub use agree::{Difference, Divergence};
 pub use batch::{Broken, Findings, Group, Stale, Tally};
 pub use contain::Panic;
+pub use fidelity::REPLAY_INVARIANTS;
 pub use files::{FilesError, Loaded};
 pub use pool::Halt;
 
@@ -46,6 +48,12 @@ pub trait Player {
 
     /// Plays one schedule to its end.
     fn play(&mut self, schedule: &Schedule, options: Options<'_>) -> Outcome;
+
+    /// As [`Player::play`], and judges [`REPLAY_INVARIANTS`] besides, where the player knows how to. It costs several
+    /// times as much.
+    fn examine(&mut self, schedule: &Schedule, options: Options<'_>) -> Outcome {
+        self.play(schedule, options)
+    }
 }
 
 impl Subject for Scenario {
@@ -69,6 +77,10 @@ impl Player for Runner {
 
     fn play(&mut self, schedule: &Schedule, options: Options<'_>) -> Outcome {
         Runner::play(self, schedule, options)
+    }
+
+    fn examine(&mut self, schedule: &Schedule, options: Options<'_>) -> Outcome {
+        fidelity::examine(self, schedule, options)
     }
 }
 

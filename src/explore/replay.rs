@@ -36,7 +36,8 @@ pub fn replay(
     trace: Option<&mut dyn FnMut(&Record)>,
 ) -> Result<Replayed, Panic> {
     let schedule = Schedule::Fixed(list.to_vec());
-    let mut outcome = contain(|| subject.player().play(&schedule, Options { sites: true, trace }))?;
+    let mut outcome =
+        contain(|| subject.player().examine(&schedule, Options { sites: true, trace, ..Options::default() }))?;
     let sites: Vec<Name> = std::mem::take(&mut outcome.sites).into_iter().map(|site| site.name).collect();
     let stale = outcome.stale.iter().map(|deviation| Stale {
         deviation: deviation.clone(),

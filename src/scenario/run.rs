@@ -25,6 +25,8 @@ pub struct Options<'a> {
     pub sites: bool,
     /// Takes every record of the history, once the world is over.
     pub trace: Option<&'a mut dyn FnMut(&Record)>,
+    /// Takes what is left of the world, after the last record.
+    pub remains: Option<&'a mut dyn FnMut(&Remains)>,
 }
 
 /// What came of a scenario under a schedule.
@@ -129,6 +131,11 @@ impl Runner {
         self.setup.header.clone()
     }
 
+    /// What it plays.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
     /// Plays the scenario under `schedule`.
     pub fn play(&mut self, schedule: &Schedule, options: Options<'_>) -> Outcome {
         let bench = Rc::new(RefCell::new(Bench {
@@ -142,6 +149,9 @@ impl Runner {
         bench.checker.finish(remains.end);
         if let (Some(trace), Some(records)) = (options.trace, &bench.records) {
             records.iter().for_each(trace);
+        }
+        if let Some(take) = options.remains {
+            take(&remains);
         }
         let ends = self.ends(&remains, &bench.happened);
         let mut expectations = judge(&self.scenario.expect, &ends);

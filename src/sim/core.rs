@@ -181,7 +181,6 @@ pub(super) struct Core {
 impl Core {
     pub fn new(setup: &Setup, decider: Decider, watcher: Rc<RefCell<dyn Watcher>>) -> Self {
         let header = &setup.header;
-        let start_ms = u64::try_from(header.start.as_micros() / 1_000).unwrap_or(0);
         Core {
             now: header.start - BOOT,
             start: header.start,
@@ -199,7 +198,7 @@ impl Core {
             reach_turn: 0,
             outside: OutsideWorld::new(&setup.tools),
             decider,
-            aliases: Aliases::new(&header.scenario, start_ms),
+            aliases: Aliases::new(&header.scenario, header.start),
             tries: Tries::default(),
             effects: BTreeMap::new(),
             hash: RunningHash::default(),

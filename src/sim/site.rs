@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use super::faults::FaultKind;
-use crate::kernel::{AgentId, Attempt, EffectId, MessageId, Name, Perform, Release, Request, RunId, RunIds, Step};
+use crate::kernel::{
+    AgentId, Attempt, EffectId, MessageId, Name, Perform, Release, Request, RunId, RunIds, Step, Timestamp,
+};
 
 /// A site as four integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -138,7 +140,8 @@ pub(super) struct Aliases {
 }
 
 impl Aliases {
-    pub fn new(scenario: &str, start_ms: u64) -> Self {
+    pub fn new(scenario: &str, start: Timestamp) -> Self {
+        let start_ms = u64::try_from(start.as_micros() / 1_000).unwrap_or(0);
         Aliases { scenario: text_number(scenario), start_ms, names: BTreeMap::new() }
     }
 
@@ -168,6 +171,11 @@ impl Aliases {
             None => id.to_string(),
         }
     }
+}
+
+/// The id of the run that `alias`, as `billing#1`, names in every world of a scenario that starts at `start`.
+pub fn run_id(scenario: &str, start: Timestamp, alias: &str) -> RunId {
+    Aliases::new(scenario, start).id_of(alias)
 }
 
 impl Aliases {
