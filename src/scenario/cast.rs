@@ -3,7 +3,9 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::future::{Future, poll_fn};
 use std::rc::Rc;
+use std::task::Poll;
 
 use serde_json::json;
 
@@ -11,8 +13,8 @@ use super::agent::{Stage, scripted};
 use super::model::{Act, Alias, PROBE, Scenario};
 use crate::history::Event;
 use crate::kernel::{
-    Attempt, CallError, Host, Inbox, Json, Message, Name, RunId, Scheduler, SignalBus, Span, Step, Task, Version,
-    WorkerId,
+    Attempt, CallError, EventLog, Host, Inbox, Json, Message, Name, RunId, Scheduler, Seq, SignalBus, Span, Step, Task,
+    Version, WorkerId,
 };
 use crate::runtime::{Agents, Client, Registration, Settings, Worker};
 use crate::sim::{Cast, Machine, Program};
@@ -155,11 +157,46 @@ async fn carry_out(act: Act, machine: Machine, workers: Vec<Name>) {
             let run = machine.run_id(&run.to_string());
             until_decided(&machine, async || machine.resume(run).await).await;
         }
+        Act::Tail { run, cuts } => tail(&machine, machine.run_id(&run.to_string()), &cuts).await,
         Act::Stop { worker, restart } => machine.stop_worker(&worker, restart),
         // New code comes with new workers: each is stopped gracefully, and starts anew with it.
         Act::Version { .. } => {
             for worker in &workers {
                 machine.stop_worker(worker, Span::from_secs(1));
+            }
+        }
+    }
+}
+
+/// How long a reader of a log waits for the next entry.
+const TAIL_WAIT: Span = Span::from_secs(30);
+
+/// Reads a log to its end. At each cut the reader drops the call that it waits for, and goes on behind the last
+/// entry that it saw.
+async fn tail(machine: &Machine, run: RunId, cuts: &[Span]) {
+    let mut from = Seq::FIRST;
+    let mut cuts = cuts.iter().map(|cut| machine.start() + *cut).peekable();
+    loop {
+        let left = cuts.peek().map(|cut| cut.since(machine.now()));
+        let entries = match left {
+            Some(left) => {
+                let (mut next, mut cut) = (Box::pin(machine.tail(run, from, TAIL_WAIT)), machine.sleep(left));
+                poll_fn(|context| match cut.as_mut().poll(context) {
+                    Poll::Ready(()) => Poll::Ready(None),
+                    Poll::Pending => next.as_mut().poll(context).map(Some),
+                })
+                .await
+            }
+            None => Some(machine.tail(run, from, TAIL_WAIT).await),
+        };
+        match entries {
+            None => _ = cuts.next(),
+            Some(Err(_)) => machine.sleep(Span::from_millis(100)).await,
+            Some(Ok(entries)) => {
+                from = entries.last().map_or(from, |entry| entry.seq.next());
+                if entries.iter().any(|entry| entry.body.ending().is_some()) {
+                    return;
+                }
             }
         }
     }

@@ -148,6 +148,14 @@ pub enum Act {
         /// The run.
         run: Alias,
     },
+    /// Follows the log of a run until it is closed.
+    Tail {
+        /// The run.
+        run: Alias,
+        /// When the reader drops what it waits for and goes on behind the last entry that it saw: this long
+        /// after the world's start, in order.
+        cuts: Vec<Span>,
+    },
     /// Stops a worker gracefully.
     Stop {
         /// The worker.

@@ -12,7 +12,9 @@ use super::judge::judge;
 use super::model::{PROBE, Scenario};
 use crate::check::{Checker, Sometimes, Violation};
 use crate::history::{Event, Header, Record};
-use crate::kernel::{Body, EffectStatus, Ending, FailureCode, Name, RunLogEntry, RunStatus, Span, Timestamp, canonical};
+use crate::kernel::{
+    Body, EffectStatus, Ending, FailureCode, Name, RunLogEntry, RunStatus, Span, Timestamp, canonical,
+};
 use crate::sim::{self, Deviation, Fault, Remains, Schedule, Setup, SiteListing, Watcher};
 use crate::store::memory::RunReport;
 

@@ -56,7 +56,6 @@ pub(super) enum Due {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ParkedPoll {
     pub call: u32,
-    pub wait: Span,
     pub since: Timestamp,
 }
 
@@ -174,6 +173,8 @@ pub(super) struct Core {
     pub hash: RunningHash,
     pub events: u64,
     pub lost_leases: u32,
+    /// Tails that wait at the store for an entry.
+    pub tails: Vec<(RunId, u32)>,
     watcher: Rc<RefCell<dyn Watcher>>,
 }
 
@@ -204,6 +205,7 @@ impl Core {
             hash: RunningHash::default(),
             events: 0,
             lost_leases: 0,
+            tails: Vec::new(),
             watcher,
         }
     }

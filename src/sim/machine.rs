@@ -60,6 +60,11 @@ impl Machine {
         self.core.borrow_mut().note(event);
     }
 
+    /// When the world starts, by the true clock.
+    pub fn start(&self) -> Timestamp {
+        self.core.borrow().start
+    }
+
     /// The id of the run that an alias, as `billing#1`, names.
     pub fn run_id(&self, alias: &str) -> RunId {
         self.core.borrow().aliases.id_of(alias)

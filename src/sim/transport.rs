@@ -8,7 +8,7 @@ use super::decide::Place;
 use super::schedule::{Fault, Point};
 use super::site::{Class, Site, Who, Words, call, run_of, subject};
 use crate::history::{Answer, Asked, CallNo, Change, Event};
-use crate::kernel::{Body, CALL_TIMEOUT, CallError, Performed, Reply, Request, Span, Timestamp};
+use crate::kernel::{Body, CALL_TIMEOUT, CallError, Performed, Reply, Request, RunId, Span, Timestamp};
 
 /// A call on its way.
 pub(super) struct Call {
@@ -81,10 +81,7 @@ impl Core {
             Asked::Store(Request::Lease { wait, .. } | Request::Tail { wait, .. }) => *wait + CALL_TIMEOUT,
             Asked::Store(_) => CALL_TIMEOUT,
         };
-        let poll = match &asked {
-            Asked::Store(Request::Lease { wait, .. }) => Some(*wait),
-            _ => None,
-        };
+        let poll = matches!(asked, Asked::Store(Request::Lease { .. }));
         let place = self.calls.add(Call {
             no: CallNo(0),
             caller,
@@ -102,10 +99,10 @@ impl Core {
             uses: 1,
         });
         match (poll, caller) {
-            (Some(wait), Caller::Worker(worker)) => {
+            (true, Caller::Worker(worker)) => {
                 let since = self.now + self.latency;
                 let state = &mut self.workers[worker];
-                state.poll = Some(ParkedPoll { call: place, wait, since });
+                state.poll = Some(ParkedPoll { call: place, since });
                 state.poll_at = None;
                 self.schedule_polls();
             }
@@ -309,6 +306,13 @@ impl Core {
         let (answer, changes, takes) = match &asked {
             Asked::Store(request) => {
                 let (reply, changes) = self.apply(request);
+                if let (Request::Tail { run, .. }, Reply::Entries(entries)) = (request, &reply)
+                    && entries.is_empty()
+                {
+                    self.calls.at(place).uses += 1;
+                    self.tails.push((*run, place));
+                    return;
+                }
                 (Answer::Store(reply), changes, Span::ZERO)
             }
             Asked::Outside(perform) => {
@@ -330,6 +334,33 @@ impl Core {
             self.schedule_polls();
         }
         self.answer(place, Ok(answer), takes);
+        if let Asked::Store(Request::Append { run, .. }) = &asked {
+            self.serve_tails(*run);
+        }
+    }
+
+    /// Answers the tails that wait for an entry of a run.
+    fn serve_tails(&mut self, run: RunId) {
+        let (ready, waiting) = std::mem::take(&mut self.tails).into_iter().partition(|(tailed, _)| *tailed == run);
+        self.tails = waiting;
+        for (_, place) in ready {
+            let since = self.calls.at(place).sent_at;
+            let deadline = self.patience(place, since);
+            self.calls.at(place).deadline = deadline;
+            self.arrive(place);
+            self.calls.let_go(place);
+        }
+    }
+
+    /// When the caller of a waiting call gives it up: a call that could not be answered was repeated in place
+    /// at the end of each wait, and the one that is answered ends its wait next.
+    fn patience(&mut self, place: u32, since: Timestamp) -> Timestamp {
+        let wait = match &self.calls.at(place).asked {
+            Asked::Store(Request::Lease { wait, .. } | Request::Tail { wait, .. }) => wait.as_micros().max(1),
+            _ => 1,
+        };
+        let rounds = self.now.since(since).as_micros().max(0) / wait + 1;
+        since + Span::from_micros(wait.saturating_mul(rounds)) + CALL_TIMEOUT
     }
 
     /// One transition of the store.
@@ -467,15 +498,12 @@ impl Core {
         let fault = first.and_then(|(run, attempt)| {
             self.decide_other(Who::Lease(run, attempt), Class::Grant, call::GRANT, "granted")
         });
-        let now = self.now;
         let Caller::Worker(worker) = self.calls.at(place).caller else { unreachable!("workers poll") };
-        // The poll was repeated in place while nothing could be granted; the one answered ends its wait next.
-        let wait = poll.wait.as_micros().max(1);
-        let rounds = now.since(poll.since).as_micros().max(0) / wait + 1;
+        let deadline = self.patience(place, poll.since);
         let call = self.calls.at(place);
         call.no = no;
         call.fault = fault;
-        call.deadline = poll.since + Span::from_micros(wait.saturating_mul(rounds)) + CALL_TIMEOUT;
+        call.deadline = deadline;
         match fault {
             Some(Fault::Pause { lasts, .. }) => self.freeze(worker, lasts),
             Some(Fault::ClockStep { by }) => {
@@ -498,6 +526,10 @@ impl Core {
         let call = self.calls.at(place);
         call.waiting = false;
         call.waker = None;
+        if let Some(parked) = self.tails.iter().position(|(_, parked)| *parked == place) {
+            self.tails.swap_remove(parked);
+            self.calls.let_go(place);
+        }
         for worker in &mut self.workers {
             if worker.poll.is_some_and(|poll| poll.call == place) {
                 worker.poll = None;

@@ -86,17 +86,15 @@ impl<'a> Arrivals<'a> {
     }
 
     fn input(&mut self, doc: &Doc<'_>, nth: usize) -> Decoded<()> {
-        const KINDS: [&str; 6] = ["signal", "cancel", "redrive", "resume", "stop", "version"];
+        const KINDS: [&str; 7] = ["signal", "cancel", "redrive", "resume", "tail", "stop", "version"];
         let open = doc.open_object()?;
-        if let Some(tail) = open.get("tail") {
-            return Err(tail.key_mistake("the input `tail` is not built yet".to_owned(), "tail", None));
-        }
         let kind = KINDS.into_iter().find(|kind| open.get(kind).is_some()).unwrap_or("to");
         let fields: &[&str] = match kind {
             "signal" => &["at", "signal", "to", "data", "id", "again"],
             "cancel" => &["at", "cancel", "reason"],
             "redrive" => &["at", "redrive", "to"],
             "resume" => &["at", "resume"],
+            "tail" => &["at", "tail", "cuts"],
             "stop" => &["at", "stop", "restart"],
             "version" => &[&["at", "agent"], &AGENT_FIELDS[..]].concat(),
             _ => &["at", "to", "from", "id", "data", "again"],
@@ -133,6 +131,7 @@ impl<'a> Arrivals<'a> {
             },
             "redrive" => Act::Redrive { agent: self.cast.address(&object.need("to")?)?, message: main.name()? },
             "resume" => Act::Resume { run: self.cast.alias(&main)? },
+            "tail" => self.tail(&main, object)?,
             "stop" => self.stop(&main, object)?,
             "version" => self.version(&main, object)?,
             _ => {
@@ -142,6 +141,15 @@ impl<'a> Arrivals<'a> {
                 Act::Message { to: self.cast.address(&main)?, message }
             }
         })
+    }
+
+    fn tail(&self, main: &Doc<'_>, object: &Object<'_>) -> Decoded<Act> {
+        let mut cuts: Vec<Span> = Vec::new();
+        for cut in object.or("cuts", Vec::new(), Doc::one_or_more)? {
+            cuts.push(cut.since(self.start)?);
+        }
+        cuts.sort_unstable();
+        Ok(Act::Tail { run: self.cast.alias(main)?, cuts })
     }
 
     fn stop(&self, main: &Doc<'_>, object: &Object<'_>) -> Decoded<Act> {

@@ -81,7 +81,7 @@ fn mistakes() -> Vec<String> {
         r#""inputs": [ { "at": "10m", "to": "billing" } ]"#,
         r#""inputs": [ { "stop": "w9" } ]"#,
         r#""inputs": [ { "cancle": "billing#1" } ]"#,
-        r#""inputs": [ { "tail": "billing#1" } ]"#,
+        r#""inputs": [ { "tail": "billing#1", "cut": "+1s" } ]"#,
         r#""inputs": [ { "version": 1, "agent": "billing", "steps": [] } ]"#,
         r#""faults": { "crashes": 0.1 }"#,
         r#""faults": { "crash": { "at_most": 1 } }"#,
