@@ -58,6 +58,10 @@ fn actor_changed(facts: &mut Facts, judge: &mut Judge<'_>, actor: &Actor, change
     }
     let longest_poll = facts.longest_poll;
     facts.workers[worker].change(change, judge.at, longest_poll);
+    facts.living.retain(|living| *living != worker);
+    if facts.workers[worker].up {
+        facts.living.push(worker);
+    }
     facts.follow_room(judge.at, false);
 }
 

@@ -131,6 +131,8 @@ pub struct Facts {
     pub mails: Pool<MailAt, Mail>,
     pub effects: Pool<EffectAt, EffectFact>,
     pub workers: Pool<WorkerAt, Worker>,
+    /// The incarnations that live.
+    pub living: Vec<WorkerAt>,
     pub room: Room,
     /// Every grant, in order.
     pub turns: Vec<Turn>,
@@ -177,6 +179,7 @@ impl Facts {
         self.mails.clear();
         self.effects.clear();
         self.workers.clear();
+        self.living.clear();
         self.room.clear();
         self.turns.clear();
         self.tails.clear();
@@ -297,7 +300,7 @@ impl Facts {
 
     /// Follows who is polling.
     pub fn follow_room(&mut self, at: Timestamp, seamless: bool) {
-        let workers = self.workers.iter().map(|(_, worker)| worker);
+        let workers = self.living.iter().map(|place| &self.workers[*place]);
         self.room.follow(workers, self.limits.capacity, self.store_up, at, seamless);
     }
 }
