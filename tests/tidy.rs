@@ -236,8 +236,10 @@ fn every_scenario_says_what_it_is_about() {
 fn every_invariant_and_every_command_is_documented() {
     let architecture = source(&root().join("ARCHITECTURE.md")).text;
     let readme = source(&root().join("README.md")).text;
+    let replay = &chronodrome::explore::REPLAY_INVARIANTS;
     let missing: BTreeSet<&str> = chronodrome::check::INVARIANTS
         .iter()
+        .chain(replay)
         .map(|invariant| invariant.name)
         .filter(|name| !architecture.contains(&format!("`{name}`")))
         .collect();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::heard::{Heard, is_barred};
+use super::heard::{Heard, is_barred, is_denial};
 use super::judge;
 use super::nature::Nature;
 use super::prefix::Prefix;
@@ -27,7 +27,7 @@ const MAIL: &Invariant = &REPLAY_INVARIANTS[3];
 /// The most violations that are kept of one invariant: the rest tell nothing new.
 const KEPT_MOST: usize = 8;
 
-type Log = Rc<[RunLogEntry]>;
+pub(super) type Log = Rc<[RunLogEntry]>;
 
 /// A run of a finished world.
 struct Case {
@@ -104,11 +104,14 @@ impl Cases {
             let (case, length) = all[place];
             let prefix = Rc::new(Prefix::new(case.log.clone(), length));
             let Some((seen, nature)) = self.rehearse(case, &prefix) else { continue };
-            let judged = judge::follows(&prefix, &seen, nature).and_then(|()| {
-                if nature.fickle || prefix.changed { Ok(()) } else { gives_the_same(case.spec.run, &seen, heard) }
-            });
             let told = |what| format!("replayed from {length} of its {} entries: {what}", case.log.len());
-            found.note(FAITHFUL, case, judged.map_err(told));
+            found.note(MAIL, case, judge::has_its_mail(&prefix, &seen).map_err(told));
+            found.note(FAITHFUL, case, judge::follows(&prefix, &seen, nature).map_err(told));
+            if !nature.fickle && !prefix.changed {
+                let given = |denied| gives_the_same(case.spec.run, &seen, heard, denied).map_err(told);
+                found.note(DENIED, case, given(true));
+                found.note(FAITHFUL, case, given(false));
+            }
         }
     }
 
@@ -181,10 +184,11 @@ fn artifacts(store: &Memory, cases: &[Case]) -> BTreeMap<ArtifactRef, Arc<[u8]>>
     wanted.into_iter().filter_map(&mut get).collect()
 }
 
-/// Whether what the calls of a replay gave is what they gave while the schedule was played.
-fn gives_the_same(run: RunId, seen: &Seen, heard: &Heard) -> Result<(), String> {
+/// Whether what the calls of a replay gave is what they gave while the schedule was played: the denials, or the rest.
+fn gives_the_same(run: RunId, seen: &Seen, heard: &Heard, denied: bool) -> Result<(), String> {
     for (step, value) in seen.gave.iter().filter(|(_, value)| !is_barred(value)) {
-        if let Some(before) = heard.first_gave(run, *step).filter(|before| *before != value) {
+        let before = heard.first_gave(run, *step).filter(|before| is_denial(before) == denied);
+        if let Some(before) = before.filter(|before| *before != value) {
             return Err(format!("step {step} gave {}, where it had given {}", **value, **before));
         }
     }
@@ -193,7 +197,7 @@ fn gives_the_same(run: RunId, seen: &Seen, heard: &Heard) -> Result<(), String> 
 
 /// The part of a log that a changed agent can be given, once for each step in it that may be another one; and once
 /// with a step too many, where the agent returned.
-fn changes(log: &Log) -> Vec<(Log, Step)> {
+pub(super) fn changes(log: &Log) -> Vec<(Log, Step)> {
     let is_bar = |body: &Body| {
         matches!(
             body,
@@ -216,7 +220,7 @@ fn changes(log: &Log) -> Vec<(Log, Step)> {
 }
 
 /// The log with another digest at a step.
-fn changed(log: &Log, step: Step) -> Log {
+pub(super) fn changed(log: &Log, step: Step) -> Log {
     let change = |entry: &RunLogEntry| {
         let mut entry = entry.clone();
         if entry.body.opening().is_some_and(|opening| opening.step == step) {

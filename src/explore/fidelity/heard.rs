@@ -122,6 +122,7 @@ pub(super) fn is_barred(value: &Json) -> bool {
     matches!(code(value), Some("Cancelled" | "DeadlineExceeded" | "OverlappingSteps"))
 }
 
-fn is_denial(value: &Json) -> bool {
+/// A recorded refusal, or doubt.
+pub(super) fn is_denial(value: &Json) -> bool {
     matches!(code(value), Some("Refused" | "InDoubt"))
 }

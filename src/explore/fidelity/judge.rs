@@ -9,7 +9,7 @@ use super::prefix::{Next, Prefix, in_words};
 use super::rehearsal::Seen;
 use crate::history::Asked;
 use crate::kernel::{
-    Body, CallKind, ClaimWait, EffectId, Json, Message, Name, Perform, Policy, Release, Request, RunId, Step,
+    Body, CallKind, ClaimWait, EffectId, Ending, Json, Name, Perform, Policy, Release, Request, RunId, Step,
 };
 
 /// Judges a replay that must follow its log. The error says what was wrong.
@@ -18,16 +18,23 @@ pub(super) fn follows(prefix: &Prefix, seen: &Seen, nature: Nature) -> Result<()
     if prefix.cancelled && !seen.entered.is_empty() {
         return Err("its agent was entered though the log holds a cancel".to_owned());
     }
-    if let Some(batch) = seen.entered.first()
-        && !is_batch(prefix, batch)
-    {
-        return Err("its agent was entered with other mail than its log holds".to_owned());
-    }
     match decision {
         None if seen.endless => Err("it does not come to rest".to_owned()),
         None if !seen.died && !seen.awaits => Err("it stopped without a next step, a wait or an end".to_owned()),
         None => Ok(()),
         Some(body) => is_expected(prefix, body, nature),
+    }
+}
+
+/// Judges the mail that a replay's agent was entered with.
+pub(super) fn has_its_mail(prefix: &Prefix, seen: &Seen) -> Result<(), String> {
+    let batch = match prefix.batch() {
+        Some(Body::MsgReceived { messages, .. }) => messages.as_slice(),
+        _ => &[],
+    };
+    match seen.entered.iter().find(|given| !batch.iter().map(|received| &received.message).eq(*given)) {
+        Some(given) => Err(format!("its agent was entered with {} messages that are not its batch", given.len())),
+        None => Ok(()),
     }
 }
 
@@ -194,13 +201,6 @@ fn is_wait_of(prefix: &Prefix, step: Step, wait: &ClaimWait) -> bool {
     }
 }
 
-fn is_batch(prefix: &Prefix, batch: &[Message]) -> bool {
-    match prefix.batch() {
-        Some(Body::MsgReceived { messages, .. }) => messages.iter().map(|received| &received.message).eq(batch),
-        _ => false,
-    }
-}
-
 /// Compares a decision with the next one of the log.
 fn is_expected(prefix: &Prefix, decision: &Body, nature: Nature) -> Result<(), String> {
     if prefix.cancelled {
@@ -239,6 +239,11 @@ fn entry_in_words(body: &Body) -> String {
         let _ = write!(text, ": {}", in_words(opening));
     } else if let Some(step) = body.step() {
         let _ = write!(text, " of step {step}");
+    }
+    match body {
+        Body::Ended(Ending::Completed { output, .. }) => drop(write!(text, " with {}", **output)),
+        Body::Ended(Ending::Failed { error, .. }) => drop(write!(text, ": {error}")),
+        _ => {}
     }
     text
 }

@@ -17,6 +17,8 @@ mod judge;
 mod nature;
 mod prefix;
 mod rehearsal;
+#[cfg(test)]
+mod tests;
 
 use crate::check::Invariant;
 use crate::history::Record;
