@@ -123,11 +123,12 @@ pub fn looked_up(facts: &Facts, judge: &mut Judge<'_>, effect: EffectAt, told: O
     }
 }
 
-/// `effect-write-once`, at a `tool.result`: it is the standing result of the journal, which was there before, and of
-/// the effect that the step intends. `effect-not-denied` too.
+/// `effect-write-once`, at a `tool.result`: it is the standing result of the journal, which was there before (a refusal
+/// stands from here on, whether or not the journal has it yet: only the log is fenced), and of the effect that the step
+/// intends. `effect-not-denied` too.
 pub fn logged(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, step: Step, effect: EffectAt, result: &EffectResult) {
     let standing = facts.effects[effect].standing.as_ref();
-    if judge.applied && standing.is_none() {
+    if judge.applied && standing.is_none() && !result.is_refused() {
         judge.violated(
             Rule::EffectWriteOnce,
             id(facts, effect),
@@ -188,13 +189,30 @@ pub fn gave(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, step: Step, value:
     }
 }
 
-/// `effect-settled`, at a terminal entry: every intent of the log has its result.
+/// `effect-settled`, at a terminal entry: every intent of the log has its result, and the entry names just the effects
+/// whose result is that nobody knows.
 pub fn ended(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, body: &Body) {
     if let Some(open) = facts.runs[run].log.open.first() {
         judge.violated(
             Rule::EffectSettled,
             id(facts, *open),
             format_args!("run {} has `{}` over this open intent", facts.name(run), body.kind()),
+        );
+    }
+    let Some(ending) = body.ending() else { return };
+    let named = ending.in_doubt();
+    let in_doubt = |body: &Body| match body {
+        Body::ToolResult { result, .. } if result.is_in_doubt() => Some(result.effect_id),
+        _ => None,
+    };
+    let mut doubts = facts.runs[run].log.iter().filter_map(|entry| in_doubt(&entry.body));
+    let is_doubt = |effect| facts.runs[run].log.iter().any(|entry| in_doubt(&entry.body) == Some(effect));
+    let unnamed = doubts.find(|effect| !named.contains(effect));
+    if let Some(effect) = unnamed.or_else(|| named.iter().copied().find(|effect| !is_doubt(*effect))) {
+        judge.violated(
+            Rule::EffectSettled,
+            effect,
+            format_args!("run {} has `{}`, which names {named:?} as in doubt", facts.name(run), body.kind()),
         );
     }
 }

@@ -3,7 +3,7 @@
 use super::facts::{AgentAt, Call, Facts, Life, Mail, MailAt, RunAt, What};
 use super::sometimes::Sometimes;
 use super::verdict::{Judge, Rule};
-use crate::kernel::{Arrival, DeadLetterEntry, Drained, Received};
+use crate::kernel::{Arrival, Body, CallKind, DeadLetterEntry, Drained, Json, Message, Received, Step};
 
 /// `inbox-dedup`: an address accepts an id once. `inbox-no-loss`: it refuses only an id that it accepted before, as
 /// applied.
@@ -284,7 +284,8 @@ pub fn settled(facts: &Facts, judge: &mut Judge<'_>, mail: MailAt, dead: bool, c
     }
 }
 
-/// `inbox-attempts`, of a dead letter as it is told: the counter is the greatest failure noted in that life.
+/// Of dead letters as they are told, as applied. `inbox-attempts`: the counter is the greatest failure noted in that
+/// life. `inbox-no-loss`: none is missing.
 pub fn told_dead(facts: &mut Facts, judge: &mut Judge<'_>, agent: AgentAt, letters: &[DeadLetterEntry]) {
     for letter in letters {
         let mail = facts.mail_at(agent, &letter.message.id);
@@ -296,6 +297,53 @@ pub fn told_dead(facts: &mut Facts, judge: &mut Judge<'_>, agent: AgentAt, lette
                 format_args!("its counter is told as {}, noted were {}", letter.attempts, known.attempts),
             );
         }
+    }
+    for (mail, known) in facts.mails.iter() {
+        let told = || letters.iter().any(|letter| Some(&letter.message.id) == known.id.as_ref());
+        if known.agent == Some(agent) && known.life == Life::Dead && !told() {
+            judge.violated(
+                Rule::InboxNoLoss,
+                facts.mail_name(mail),
+                format_args!("it is not among the dead letters of its address, as which it was settled"),
+            );
+        }
+    }
+}
+
+/// `mail-given`, when an agent is entered: its batch is what the first `msg.received` of the log holds.
+pub fn entered(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, batch: &[Message]) {
+    let first = facts.runs[run].log.iter().find_map(|entry| match &*entry.body {
+        Body::MsgReceived { step: None, messages } => Some(messages),
+        _ => None,
+    });
+    let recorded = first.map_or(&[][..], Vec::as_slice);
+    if recorded.iter().map(|received| &received.message).ne(batch) {
+        let ids: Vec<_> = recorded.iter().map(|received| &*received.message.id).collect();
+        judge.violated(
+            Rule::MailGiven,
+            facts.name(run),
+            format_args!("its agent is entered with {} messages, its log says {ids:?}", batch.len()),
+        );
+    }
+}
+
+/// `mail-given`, at what a `receive` gave: the messages of its step's `msg.received`, in that order; none after its
+/// `timer.fired`.
+pub fn gave(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, step: Step, value: &Json) {
+    let log = &facts.runs[run].log;
+    let receives = log.step(step).is_some_and(|mark| mark.call == Some(CallKind::Receive));
+    let Some(given) = value.as_array().filter(|_| receives) else { return };
+    let recorded = match log.end_of(step) {
+        Some(Body::MsgReceived { messages, .. }) => messages.as_slice(),
+        _ => &[],
+    };
+    let id = |message: &serde_json::Value| message.get("id").and_then(|id| id.as_str().map(str::to_owned));
+    if given.iter().map(id).ne(recorded.iter().map(|received| Some(received.message.id.to_string()))) {
+        judge.violated(
+            Rule::MailGiven,
+            facts.name(run),
+            format_args!("step {step} gave {} messages, the log says {}", given.len(), recorded.len()),
+        );
     }
 }
 

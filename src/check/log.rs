@@ -3,7 +3,7 @@
 use super::facts::{Call, Facts, Fate, How, Log, MailAt, Party, RunAt, What, is_foreign, worker_of};
 use super::sometimes::Sometimes;
 use super::verdict::{Judge, Rule};
-use crate::kernel::{Appended, Attempt, Body, RunLogEntry, RunStatus, Seq};
+use crate::kernel::{Appended, Attempt, Body, RunLogEntry, RunStatus, Seq, Step};
 
 /// `log-dense`: an accepted append stands one behind the last entry. `log-fenced`: it expected just that entry; if
 /// it expected an earlier one, another append was accepted with the same expectation. `log-closed`: the log was not
@@ -120,6 +120,23 @@ fn writer_allowed(facts: &Facts, judge: &mut Judge<'_>, from: Party, run: RunAt,
             Rule::LeaseFenced,
             name,
             format_args!("{writer} wrote `{kind}` after the entry of its successor, attempt {}", mark.attempt),
+        );
+    }
+}
+
+/// At an entry that begins a step. `step-once`: no entry before it begins that step. `cancel-cascade`: no request to
+/// cancel stands before it.
+pub fn step_begins(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, step: Step, body: &Body) {
+    if facts.runs[run].log.step(step).is_some() {
+        let kind = body.kind();
+        judge.violated(Rule::StepOnce, facts.name(run), format_args!("`{kind}` begins step {step}, which has begun"));
+    }
+    if facts.runs[run].log.cancelled {
+        let kind = body.kind();
+        judge.violated(
+            Rule::CancelCascade,
+            facts.name(run),
+            format_args!("`{kind}` begins step {step} behind a request to cancel"),
         );
     }
 }

@@ -16,6 +16,7 @@ mod log;
 mod observe;
 mod scheduler;
 mod signals;
+mod sleep;
 mod sometimes;
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use super::facts::{Call, Calls, ChangeAt, Facts, How, MailAt, PAUSE_MAX, Party, 
 use super::scheduler::{leases, queue, tries};
 use super::sometimes::Sometimes;
 use super::verdict::{Judge, Verdicts};
-use super::{effects, inbox, liveness, log, signals};
+use super::{effects, inbox, liveness, log, signals, sleep};
 use crate::history::{Actor, ActorChange, Answer, Asked, CallNo, Change, Event, Phase};
 use crate::kernel::{
     Appended, Body, CallError, Created, Heartbeat, Lease, Performed, Received, Released, Reply, RunLogEntry, RunStatus,
@@ -27,15 +27,18 @@ pub(super) fn event(facts: &mut Facts, calls: &mut Calls, verdicts: &mut Verdict
             effects::happened(facts, &mut judge, effect);
             facts.effects[effect].happened += 1;
         }
-        Event::Entered { run, attempt, .. } => {
+        Event::Entered { run, attempt, batch } => {
             let run = facts.run_at(*run);
             liveness::count(facts, &mut judge, run);
+            inbox::entered(facts, &mut judge, run, batch);
             tries::entered(facts, &mut judge, run, *attempt);
         }
         Event::Gave { run, step, value, .. } => {
             let run = facts.run_at(*run);
             liveness::count(facts, &mut judge, run);
             effects::gave(facts, &mut judge, run, *step, value);
+            inbox::gave(facts, &mut judge, run, *step, value);
+            signals::gave(facts, &mut judge, run, *step, value);
         }
         Event::Actor { actor, change } => actor_changed(facts, &mut judge, actor, *change),
         Event::StoreReach { up } => {
@@ -261,6 +264,7 @@ fn heartbeat(
         if facts.runs[run].holder.is_some_and(|holder| holder.expires_at < judge.at) {
             judge.reached(Sometimes::LateRenewal);
         }
+        leases::informed(facts, judge, run, told);
         facts.renew(run, worker_of(call.from), attempt, *term);
     }
 }
@@ -334,12 +338,16 @@ fn changed(facts: &mut Facts, judge: &mut Judge<'_>, call: &Call, change: &Chang
             match to {
                 RunStatus::Pending => {
                     queue::queued(facts, judge, run, *from);
+                    if *from == RunStatus::Suspended {
+                        sleep::wakes(facts, judge, run, &call.what);
+                    }
                     if let Some(trigger) = trigger {
                         signals::fired(facts, judge, run, *from, trigger);
                     }
                     queue::woken(facts, judge, run, &call.what);
                 }
                 RunStatus::Running => queue::waited(facts, judge, run),
+                RunStatus::Suspended => sleep::falls_asleep(facts, judge, run, &call.what, waits),
                 _ => {}
             }
             facts.moved(run, *to, waits, &call.what, judge.at);
@@ -375,7 +383,11 @@ fn appended_entry(
 
 /// What an entry must agree with, before it is folded in.
 fn entry(facts: &mut Facts, judge: &mut Judge<'_>, run: RunAt, ts: Timestamp, body: &Body) {
+    if let Some(opening) = body.opening() {
+        log::step_begins(facts, judge, run, opening.step, body);
+    }
     match body {
+        Body::RunSuspended { waits, .. } => sleep::lies_down(facts, judge, run, waits),
         Body::RunStarted(lease) | Body::RunResumed(lease) => {
             tries::resumed(facts, judge, run, lease.attempt);
             inbox::retried(facts, judge, run);

@@ -3,7 +3,9 @@
 use super::facts::{Facts, LENIENCE, Run, RunAt};
 use super::sometimes::Sometimes;
 use super::verdict::{Judge, Rule};
-use crate::kernel::{ClaimWait, Claimed, Json, Name, RunStatus, Signalled, Step, Timestamp, Trigger, Wakeup};
+use crate::kernel::{
+    Body, CallKind, ClaimWait, Claimed, Json, Name, RunStatus, Signalled, Step, Timestamp, Trigger, Wakeup,
+};
 
 /// `signal-not-lost`, at a signal as applied: it is buffered for a live run, a repeat only of an id that the run
 /// accepted, dropped only for an ended run. `signal-once`: an id is buffered once.
@@ -110,6 +112,30 @@ fn one_payload(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, step: Step, id:
             Rule::SignalOnce,
             name,
             format_args!("step {step} was given {payload:?} as signal `{id}`, accepted was {sent:?}"),
+        );
+    }
+}
+
+/// `signal-once`, at what a wait for a signal gave to the agent: the signal that its step's `signal.received` says, or
+/// nothing after its `timer.fired`.
+pub fn gave(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, step: Step, value: &Json) {
+    let log = &facts.runs[run].log;
+    let waits = log.step(step).is_some_and(|mark| mark.call == Some(CallKind::WaitSignal));
+    if !judge.applied || !waits || value.get("error").is_some() {
+        return;
+    }
+    let right = match log.end_of(step) {
+        Some(Body::SignalReceived { id, payload, .. }) => {
+            value.get("id").and_then(|id| id.as_str()) == Some(id) && value.get("payload") == Some(payload)
+        }
+        Some(Body::TimerFired { .. }) => value.is_null(),
+        _ => false,
+    };
+    if !right {
+        judge.violated(
+            Rule::SignalOnce,
+            facts.name(run),
+            format_args!("step {step} gave {value:?}, which the log does not say"),
         );
     }
 }

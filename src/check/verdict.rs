@@ -74,6 +74,10 @@ rules! {
         "Every message and signal that a log announces is accepted, and none goes out in a run's name unannounced.";
     CauseFirst "cause-first" [applied]
         "No ack, nack, cancel or end in a log, suspending or ending release without what allows it.";
+    StepOnce "step-once" [applied]
+        "A log begins each step once.";
+    CancelCascade "cancel-cascade" [applied]
+        "After `run.cancel_requested` no entry of that log begins a step.";
     StatusFollowsLog "status-follows-log" [applied, healing]
         "A terminal status equals the log's terminal entry, and only the listed transitions occur.";
 
@@ -86,7 +90,7 @@ rules! {
     EffectWriteOnce "effect-write-once" []
         "The recorded result of an effect never changes; log, journal, every reader and the agent agree on it.";
     EffectSettled "effect-settled" [applied, healing]
-        "An intent ends with a result or a verdict before its run ends.";
+        "An intent ends with a result or a verdict before its run ends, and the end names the effects in doubt.";
     EffectNotDenied "effect-not-denied" []
         "An effect that happened is never recorded as refused.";
     EffectIdentity "effect-identity" []
@@ -98,6 +102,8 @@ rules! {
         "Messages of one sender keep their order of arrival, over nack and redelivery.";
     InboxNoLoss "inbox-no-loss" [applied, healing]
         "Every accepted message ends acked or dead-lettered, or waits for a live run.";
+    MailGiven "mail-given" [applied]
+        "The mail that an agent gets is what `msg.received` says.";
     InboxSettledOnce "inbox-settled-once" [applied]
         "A life of a message is settled once, in one way, by a run that received it.";
     InboxAttempts "inbox-attempts" [applied]
@@ -112,7 +118,7 @@ rules! {
     LeaseFenced "lease-fenced" [applied]
         "A former holder changes neither the log, once its successor's entry is there, nor status and queue.";
     LeaseTold "lease-told" [applied]
-        "Who no longer holds a lease hears Lost, and who heard Lost calls nothing more for that run.";
+        "Who no longer holds a lease hears Lost, and calls nothing more; who holds one hears of cancel and deadline.";
     QueueCoalesced "queue-coalesced" [applied]
         "A run has at most one queue entry.";
     WakeNotLost "wake-not-lost" [applied]

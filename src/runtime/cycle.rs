@@ -63,8 +63,11 @@ async fn enter(hold: &Hold, version: Version) -> Entry {
         if let Some(parked) = parked.filter(|parked| parked.failure != nacked) {
             nack_all(hold, parked.failure, &parked.error).await;
             nacked = parked.failure;
-            let is_due = parked.due <= hold.lease.granted_at;
-            if !is_due && hold.cancel().is_none() && !hold.deadline_over() {
+            // Both are judged by the time of the grant, whatever a heartbeat has told since: a run that is parked
+            // past its deadline is pending again at once.
+            let granted_at = hold.lease.granted_at;
+            let is_overdue = hold.lease.deadline.is_some_and(|deadline| deadline <= granted_at);
+            if parked.due > granted_at && hold.cancel().is_none() && !is_overdue {
                 park(hold, parked.due).await;
                 return Entry::Parked;
             }

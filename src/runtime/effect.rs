@@ -52,6 +52,12 @@ impl Seat {
         } else {
             self.perform(step, (effect, policy), call, !fresh).await?
         };
+        if result.is_refused() {
+            // A receipt is not fenced. One of a former holder that says "refused" could land after its successor
+            // has asked again, and the effect has happened. So a refusal passes the fence of the log first: from
+            // then on nobody asks again.
+            self.end_step(step, Body::ToolResult { step, result: result.clone() }).await;
+        }
         let standing = self.hold.settled(async || store.record(result.clone()).await).await;
         Ok((standing.clone(), value.filter(|_| standing == result)))
     }

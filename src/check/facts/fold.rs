@@ -36,6 +36,7 @@ impl Facts {
             Body::ToolResult { result, .. } => {
                 let effect = self.effect_at(result.effect_id);
                 self.runs[run].log.open.retain(|open| *open != effect);
+                self.recorded(effect, result);
             }
             Body::MessageSent { opening, to, message } => {
                 let to = self.agent_at(to);

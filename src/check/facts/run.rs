@@ -125,6 +125,8 @@ pub struct StepMark {
     pub ts: Timestamp,
     pub limit: Option<Span>,
     pub effect: Option<EffectAt>,
+    /// Whether the log holds the entry that ends it.
+    pub ended: bool,
 }
 
 /// A log as accepted, and its fold.
@@ -152,6 +154,18 @@ pub struct Log {
 /// Whether others than the holder may append such an entry.
 pub fn is_foreign(body: &Body) -> bool {
     matches!(body, Body::ChildCompleted { .. } | Body::CancelRequested { .. } | Body::Other { .. })
+}
+
+/// The step that such an entry ends.
+fn step_ended_by(body: &Body) -> Option<Step> {
+    match body {
+        Body::ToolResult { step, .. }
+        | Body::TimerFired { step }
+        | Body::SignalReceived { step, .. }
+        | Body::AskResolved { step, .. } => Some(*step),
+        Body::MsgReceived { step, .. } => *step,
+        _ => None,
+    }
 }
 
 impl Log {
@@ -196,6 +210,9 @@ impl Log {
         if !is_foreign(body) && self.retry.is_some() {
             self.retry = None;
         }
+        if let Some(mark) = step_ended_by(body).and_then(|step| self.steps.get_mut(step.0 as usize)) {
+            mark.ended = true;
+        }
         match body {
             Body::RunStarted(entry) | Body::RunResumed(entry) => {
                 self.lease = Some(LeaseMark { attempt: entry.attempt, from, ts });
@@ -229,8 +246,14 @@ impl Log {
         };
         let mark = &mut self.steps[place];
         if mark.call.is_none() {
-            *mark = StepMark { call: Some(call), ts, limit, effect: mark.effect };
+            *mark = StepMark { call: Some(call), ts, limit, effect: mark.effect, ended: false };
         }
+    }
+
+    /// The entry that ended a step.
+    pub fn end_of(&self, step: Step) -> Option<&Body> {
+        self.step(step).filter(|mark| mark.ended)?;
+        self.iter().rev().map(|entry| &*entry.body).find(|body| step_ended_by(body) == Some(step))
     }
 
     /// The last entry of the run's own that stands before any lease entry of a higher attempt than `attempt`,

@@ -3,7 +3,7 @@
 use crate::check::facts::{AgentAt, Call, Facts, Heard, Party, Run, RunAt, What, WorkerAt, worker_of};
 use crate::check::sometimes::Sometimes;
 use crate::check::verdict::{Judge, Rule};
-use crate::kernel::{Attempt, Lease, RunStatus};
+use crate::kernel::{Attempt, Heartbeat, Lease, RunStatus};
 
 /// At a poll as applied. `lease-capacity`: it grants no more than it asked for. `lease-exclusive`: each run granted
 /// goes to the caller, has no live lease, gets the attempt after its last one, and the lease has not run out already.
@@ -39,6 +39,13 @@ pub fn granted(facts: &Facts, judge: &mut Judge<'_>, caller: WorkerAt, run: RunA
             Rule::StatusFollowsLog,
             name,
             format_args!("attempt {attempt} was granted while it was {}", status.as_str()),
+        );
+    }
+    if state.cancelled.is_some() && lease.cancel_requested.is_none() {
+        judge.violated(
+            Rule::LeaseTold,
+            name,
+            format_args!("attempt {attempt} tells nothing of a cancel, which came before"),
         );
     }
     if lease.expires_at.since(judge.at) < facts.limits.lease {
@@ -124,6 +131,17 @@ pub fn answered(facts: &Facts, judge: &mut Judge<'_>, call: &Call, run: RunAt, a
     );
     let said = if lost { "Lost although it holds" } else { "no loss although it does not hold" };
     judge.violated(rule, facts.name(run), format_args!("{who} was told {said} attempt {attempt}"));
+}
+
+/// `lease-told`, of a renewal as applied: its holder is told of a cancel that came, else of a deadline that is over.
+pub fn informed(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, told: &Heartbeat) {
+    let state = &facts.runs[run];
+    let untold = match told {
+        Heartbeat::Healthy(_) | Heartbeat::DeadlinePassed(_) if state.cancelled.is_some() => "a cancel",
+        Heartbeat::Healthy(_) if state.deadline.is_some_and(|deadline| deadline <= judge.at) => "its deadline",
+        _ => return,
+    };
+    judge.violated(Rule::LeaseTold, facts.name(run), format_args!("its holder was told {told:?}, nothing of {untold}"));
 }
 
 /// `lease-told`, of calls: a worker that was told Lost makes no call that only a holder makes (append of the run's own

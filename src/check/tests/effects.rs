@@ -127,7 +127,10 @@ pub const PAIRS: &[Pair] = &[
             h.append("w1", 1, called(0, Policy::AtMostOnce));
             h.record("w1", EffectResult::in_doubt(effect(0).id));
             h.append("w1", 1, result(0, EffectResult::in_doubt(effect(0).id)));
-            h.completes();
+            let in_doubt = vec![effect(0).id];
+            h.append("w1", 1, Body::Ended(Ending::Completed { output: Json::null(), in_doubt }));
+            h.ack("w1", "m1", 1);
+            h.released_as(RunStatus::Completed);
         },
     },
     Pair {
@@ -209,6 +212,65 @@ pub const PAIRS: &[Pair] = &[
             h.append("w1", 1, called(0, Policy::Repeatable));
             h.perform("w1", 0, true, Performed::Unknown);
             h.perform("w1", 0, true, Performed::Done(done(0).value));
+        },
+    },
+    Pair {
+        invariant: "effect-settled",
+        case: "the end does not name an effect in doubt",
+        violates: |h| {
+            h.begun();
+            h.append("w1", 1, called(0, Policy::AtMostOnce));
+            h.record("w1", EffectResult::in_doubt(effect(0).id));
+            h.append("w1", 1, result(0, EffectResult::in_doubt(effect(0).id)));
+            h.append("w1", 1, completed());
+        },
+        nearly: |h| {
+            h.begun();
+            h.append("w1", 1, called(0, Policy::AtMostOnce));
+            h.record("w1", EffectResult::in_doubt(effect(0).id));
+            h.append("w1", 1, result(0, EffectResult::in_doubt(effect(0).id)));
+            let in_doubt = vec![effect(0).id];
+            h.append("w1", 1, Body::Ended(Ending::Completed { output: Json::null(), in_doubt }));
+        },
+    },
+    Pair {
+        invariant: "effect-not-denied",
+        case: "a refusal that a former holder recorded lands after its successor's request",
+        violates: |h| {
+            h.begun();
+            h.append("w1", 1, called(0, Policy::Idempotent));
+            h.perform("w1", 0, false, Performed::Refused("no".into()));
+            h.secs(31);
+            h.steal("w2", 1, 1);
+            h.append("w2", 1, Body::RunResumed(lease_entry(1)));
+            h.perform("w2", 0, true, Performed::Done(done(0).value));
+            h.record("w1", EffectResult::refused(effect(0).id, "no"));
+        },
+        nearly: |h| {
+            h.begun();
+            h.append("w1", 1, called(0, Policy::Idempotent));
+            h.perform("w1", 0, false, Performed::Refused("no".into()));
+            h.append("w1", 1, result(0, EffectResult::refused(effect(0).id, "no")));
+            h.secs(31);
+            h.steal("w2", 1, 1);
+            h.append("w2", 1, Body::RunResumed(lease_entry(1)));
+            h.record("w1", EffectResult::refused(effect(0).id, "no"));
+        },
+    },
+    Pair {
+        invariant: "effect-write-once",
+        case: "the journal has another result than the refusal in the log",
+        violates: |h| {
+            h.begun();
+            h.append("w1", 1, called(0, Policy::Idempotent));
+            h.append("w1", 1, result(0, EffectResult::refused(effect(0).id, "no")));
+            h.record("w1", done(0));
+        },
+        nearly: |h| {
+            h.begun();
+            h.append("w1", 1, called(0, Policy::Idempotent));
+            h.append("w1", 1, result(0, EffectResult::refused(effect(0).id, "no")));
+            h.record("w1", EffectResult::refused(effect(0).id, "no"));
         },
     },
 ];

@@ -19,6 +19,8 @@ pub struct History {
     calls: u32,
     lasts: BTreeMap<RunId, Seq>,
     arrivals: u64,
+    /// The runs whose cancel was applied.
+    cancelled: Vec<RunId>,
 }
 
 /// The run number `number`; the first is the one at `billing`.
@@ -135,7 +137,8 @@ impl History {
             workers: vec!["w1".into(), "w2".into()],
         };
         let (records, lasts) = (Vec::new(), BTreeMap::new());
-        let mut history = History { header, records, now: start, applied: true, calls: 0, lasts, arrivals: 0 };
+        let mut history =
+            History { header, records, now: start, applied: true, calls: 0, lasts, arrivals: 0, cancelled: Vec::new() };
         history.event(Event::Phase(Phase::Chaos));
         history.becomes("w1", ActorChange::Started);
         history.becomes("w2", ActorChange::Started);
@@ -186,6 +189,9 @@ impl History {
 
     /// A call that is sent, applied and answered.
     pub fn call(&mut self, from: Actor, request: Request, reply: Reply, changes: &[Change]) {
+        if let Request::Cancel { run, .. } = &request {
+            self.cancelled.push(*run);
+        }
         let call = self.sent(from, request);
         self.did(call, reply.clone(), changes);
         self.heard(call, reply);
@@ -224,7 +230,7 @@ impl History {
             spec: Arc::new(spec),
             deadline: None,
             woken_by: vec![],
-            cancel_requested: None,
+            cancel_requested: self.cancelled.contains(&run(number)).then(|| "no".into()),
             reclaims: 0,
         }
     }

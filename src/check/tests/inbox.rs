@@ -2,7 +2,7 @@
 
 use super::Pair;
 use super::history::*;
-use crate::history::{Actor, Change};
+use crate::history::{Actor, Change, Event};
 use crate::kernel::*;
 
 fn drain(history: &mut History, number: u128, after: Option<u64>, given: &[Drained]) {
@@ -264,10 +264,66 @@ pub const PAIRS: &[Pair] = &[
             h.call(Actor::Input(2), request, Reply::Accepted(false), &[]);
         },
     },
+    Pair {
+        invariant: "inbox-no-loss",
+        case: "a dead letter is missing",
+        violates: |h| {
+            buried(h);
+            let request = Request::DeadLetters { agent: billing() };
+            h.call(Actor::Input(1), request, Reply::DeadLetters(vec![]), &[]);
+        },
+        nearly: |h| {
+            buried(h);
+            dead_letters(h, 1, 1);
+        },
+    },
+    Pair {
+        invariant: "mail-given",
+        case: "the agent does not get its whole batch",
+        violates: |h| {
+            h.leased();
+            h.deliver("m2", &[]);
+            h.append("w1", 1, received(&[("m1", 1), ("m2", 2)]));
+            enters_with(h, &["m2"]);
+        },
+        nearly: |h| {
+            h.leased();
+            h.deliver("m2", &[]);
+            h.append("w1", 1, received(&[("m1", 1), ("m2", 2)]));
+            enters_with(h, &["m1", "m2"]);
+        },
+    },
+    Pair {
+        invariant: "mail-given",
+        case: "a receive gives other mail than the log says",
+        violates: |h| {
+            receives(h, &["m3", "m2"]);
+        },
+        nearly: |h| {
+            receives(h, &["m2", "m3"]);
+        },
+    },
 ];
 
 fn dead_letters(history: &mut History, arrival: u64, attempts: u32) {
     let letter = DeadLetterEntry { message: message("m1"), arrival: Arrival(arrival), attempts, error: "no".into() };
     let request = Request::DeadLetters { agent: billing() };
     history.call(Actor::Input(1), request, Reply::DeadLetters(vec![letter]), &[]);
+}
+
+fn enters_with(history: &mut History, ids: &[&str]) {
+    let batch = ids.iter().map(|id| message(id)).collect();
+    history.event(Event::Entered { run: run(1), attempt: Attempt(0), batch });
+}
+
+/// Step 0 receives m2 and m3, and the agent is given these.
+fn receives(history: &mut History, given: &[&str]) {
+    history.begun();
+    history.append("w1", 1, Body::TimerSet { opening: opening(0, CallKind::Receive), limit: None });
+    history.deliver("m2", &[]);
+    history.deliver("m3", &[]);
+    let Body::MsgReceived { messages, .. } = received(&[("m2", 2), ("m3", 3)]) else { unreachable!() };
+    history.append("w1", 1, Body::MsgReceived { step: Some(Step(0)), messages });
+    let value = given.iter().map(|id| serde_json::json!({ "id": id })).collect();
+    history.event(Event::Gave { run: run(1), attempt: Attempt(0), step: Step(0), value: Json::new(value) });
 }

@@ -345,6 +345,35 @@ pub const PAIRS: &[Pair] = &[
             h.ack("w1", "m1", 1);
         },
     },
+    Pair {
+        invariant: "step-once",
+        case: "an entry whose append was not heard of is appended again",
+        violates: |h| {
+            h.begun();
+            h.append("w1", 1, value(0));
+            h.append("w1", 1, value(0));
+        },
+        nearly: |h| {
+            h.begun();
+            h.append("w1", 1, value(0));
+            h.append("w1", 1, value(1));
+        },
+    },
+    Pair {
+        invariant: "cancel-cascade",
+        case: "a step begins behind a request to cancel",
+        violates: |h| {
+            h.begun();
+            h.append_from(Actor::Input(1), 1, Body::CancelRequested { reason: "no".into() });
+            h.append("w1", 1, value(0));
+        },
+        nearly: |h| {
+            h.begun();
+            h.append("w1", 1, value(0));
+            h.append_from(Actor::Input(1), 1, Body::CancelRequested { reason: "no".into() });
+            h.append("w1", 1, Body::Ended(Ending::Cancelled { reason: "no".into(), in_doubt: vec![] }));
+        },
+    },
 ];
 
 fn sent_message(step: u32, id: &str) -> Body {

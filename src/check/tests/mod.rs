@@ -8,6 +8,7 @@ mod liveness;
 mod log;
 mod scheduler;
 mod signals;
+mod sleep;
 mod sometimes;
 
 use history::History;
@@ -24,7 +25,9 @@ pub struct Pair {
 }
 
 fn pairs() -> impl Iterator<Item = &'static Pair> {
-    [log::PAIRS, effects::PAIRS, inbox::PAIRS, scheduler::PAIRS, signals::PAIRS, liveness::PAIRS].into_iter().flatten()
+    [log::PAIRS, effects::PAIRS, inbox::PAIRS, scheduler::PAIRS, signals::PAIRS, sleep::PAIRS, liveness::PAIRS]
+        .into_iter()
+        .flatten()
 }
 
 fn told(story: fn(&mut History)) -> History {

@@ -39,6 +39,10 @@ fn told_of_deadline(history: &mut History) {
     history.call(worker("w1"), request, Reply::Heartbeat(Heartbeat::DeadlinePassed(term)), &[]);
 }
 
+fn cancelled(history: &mut History) {
+    history.call(Actor::Input(1), Request::Cancel { run: run(1), reason: "no".into() }, Reply::Done, &[]);
+}
+
 /// Run 1 is leased with a deadline `after` from now, and begun.
 fn begun_with_deadline(history: &mut History, after: Span) {
     history.deliver("m1", &[made(1)]);
@@ -92,8 +96,9 @@ fn two_wait_for(history: &mut History, order: [u128; 2], priorities: [Priority; 
     }
 }
 
-fn enters(history: &mut History, attempt: u32) {
-    history.event(Event::Entered { run: run(1), attempt: Attempt(attempt), batch: vec![] });
+fn enters(history: &mut History, attempt: u32, batch: &[&str]) {
+    let batch = batch.iter().map(|id| message(id)).collect();
+    history.event(Event::Entered { run: run(1), attempt: Attempt(attempt), batch });
 }
 
 /// The run loses this many leases in a row; the last one still runs.
@@ -457,11 +462,11 @@ pub const PAIRS: &[Pair] = &[
         case: "a poisoned run is run again",
         violates: |h| {
             loses(h, 4);
-            enters(h, 4);
+            enters(h, 4, &[]);
         },
         nearly: |h| {
             loses(h, 3);
-            enters(h, 3);
+            enters(h, 3, &[]);
             h.secs(31);
             let lease = Lease { reclaims: 4, ..h.lease("w1", 1, 4) };
             h.grant_this(lease, &[woken(run(1), RunStatus::Running, Trigger::Reclaim)]);
@@ -523,11 +528,11 @@ pub const PAIRS: &[Pair] = &[
             h.deliver("m1", &[made(1)]);
             let deadline = Some(h.now - Span::from_secs(1));
             h.grant_this(Lease { deadline, ..h.lease("w1", 1, 0) }, &[]);
-            enters(h, 0);
+            enters(h, 0, &["m1"]);
         },
         nearly: |h| {
             begun_with_deadline(h, Span::from_secs(5));
-            enters(h, 0);
+            enters(h, 0, &["m1"]);
         },
     },
     Pair {
@@ -582,6 +587,54 @@ pub const PAIRS: &[Pair] = &[
             h.sleeps(&[Wait::Signal("go".into())]);
             h.secs(6);
             h.heals();
+        },
+    },
+    Pair {
+        invariant: "lease-told",
+        case: "a heartbeat tells nothing of a cancel",
+        violates: |h| {
+            h.begun();
+            cancelled(h);
+            h.heartbeat("w1", 1, 0, false);
+        },
+        nearly: |h| {
+            h.begun();
+            h.heartbeat("w1", 1, 0, false);
+            cancelled(h);
+            let at = h.now;
+            let term = Term { renewed_at: at, expires_at: at + Span::from_secs(30) };
+            let told = Heartbeat::CancelRequested(term, "no".into());
+            h.call(worker("w1"), Request::Heartbeat { lease: key("w1", 1, 0) }, Reply::Heartbeat(told), &[]);
+        },
+    },
+    Pair {
+        invariant: "lease-told",
+        case: "a heartbeat tells nothing of a deadline",
+        violates: |h| {
+            begun_with_deadline(h, Span::from_secs(5));
+            h.secs(5);
+            h.heartbeat("w1", 1, 0, false);
+        },
+        nearly: |h| {
+            begun_with_deadline(h, Span::from_secs(5));
+            h.heartbeat("w1", 1, 0, false);
+            h.secs(5);
+            told_of_deadline(h);
+        },
+    },
+    Pair {
+        invariant: "lease-told",
+        case: "a grant tells nothing of a cancel",
+        violates: |h| {
+            h.deliver("m1", &[made(1)]);
+            cancelled(h);
+            let lease = Lease { cancel_requested: None, ..h.lease("w1", 1, 0) };
+            h.grant_this(lease, &[]);
+        },
+        nearly: |h| {
+            h.deliver("m1", &[made(1)]);
+            cancelled(h);
+            h.grant("w1", 1, 0);
         },
     },
 ];

@@ -3,7 +3,7 @@
 use super::Pair;
 use super::history::*;
 use super::scheduler::signal;
-use crate::history::{Actor, Change};
+use crate::history::{Actor, Change, Event};
 use crate::kernel::*;
 
 fn signalled(history: &mut History, id: &str, told: Signalled) {
@@ -209,4 +209,25 @@ pub const PAIRS: &[Pair] = &[
             assert!(until < h.now);
         },
     },
+    Pair {
+        invariant: "signal-once",
+        case: "the agent gets another payload than the log holds",
+        violates: |h| {
+            gives_signal(h, serde_json::json!({ "id": "s1", "name": "go", "payload": 7 }));
+        },
+        nearly: |h| {
+            gives_signal(h, serde_json::json!({ "id": "s1", "name": "go", "payload": null }));
+        },
+    },
 ];
+
+/// Step 0 waits for a signal, gets `s1`, and the agent is given this.
+fn gives_signal(history: &mut History, value: serde_json::Value) {
+    history.begun();
+    signal(history, "go", "s1", &[]);
+    history.append("w1", 1, waits(0, Span::from_secs(60)));
+    claim(history, 0, None, given("s1"));
+    let (step, name) = (Step(0), "go".into());
+    history.append("w1", 1, Body::SignalReceived { step, name, id: "s1".into(), payload: Json::null() });
+    history.event(Event::Gave { run: run(1), attempt: Attempt(0), step, value: Json::new(value) });
+}

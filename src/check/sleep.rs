@@ -1,0 +1,70 @@
+//! Falling asleep and waking: the wait list says what the open steps wait for, the store sleeps over just that list,
+//! and nothing else wakes the run.
+
+use super::facts::{Facts, How, RunAt, What};
+use super::scheduler::queue::satisfied;
+use super::verdict::{Judge, Rule};
+use crate::kernel::{Body, CallKind, Wait};
+
+/// `wake-not-lost`, at a `run.suspended`: for each wait that is open in the log the list holds what ends it. Of a
+/// signal the log does not tell the name, so any will do. As applied.
+pub fn lies_down(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, waits: &[Wait]) {
+    for (step, mark) in facts.runs[run].log.steps.iter().enumerate().filter(|(_, mark)| !mark.ended) {
+        let is_there = match mark.call {
+            Some(CallKind::WaitSignal) => waits.iter().any(|wait| matches!(wait, Wait::Signal(_))),
+            Some(CallKind::Receive) => waits.iter().any(|wait| matches!(wait, Wait::Message { .. })),
+            Some(CallKind::Sleep) => true,
+            _ => continue,
+        };
+        let until = mark.limit.map(|limit| Wait::Time(mark.ts + limit));
+        if !is_there || until.as_ref().is_some_and(|until| !waits.contains(until)) {
+            judge.violated(
+                Rule::WakeNotLost,
+                facts.name(run),
+                format_args!("it lies down over {waits:?}, and step {step} waits for more, until {until:?}"),
+            );
+        }
+    }
+}
+
+/// `cause-first`, when a run falls asleep by a release, as applied: over the wait list that its `run.suspended` holds,
+/// or, where the log waits for a retry, over a time.
+pub fn falls_asleep(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, what: &What, waits: &[Wait]) {
+    if !matches!(what, What::Release { how: How::Suspended, .. }) {
+        return;
+    }
+    let right = match facts.runs[run].log.own_end() {
+        Some(Body::RunSuspended { waits: logged, .. }) => logged == waits,
+        Some(Body::RunRetrying { .. }) => matches!(waits, [Wait::Time(_)]),
+        _ => return,
+    };
+    if !right {
+        judge.violated(
+            Rule::CauseFirst,
+            facts.name(run),
+            format_args!("it sleeps over {waits:?}, which its log does not say"),
+        );
+    }
+}
+
+/// `status-follows-log`, when a sleeping run is queued, as applied: by a trigger of its wait list, a cancel, its
+/// deadline; a halted one by a cancel, its deadline, a resume or a registration.
+pub fn wakes(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, what: &What) {
+    let state = &facts.runs[run];
+    let over = |wait: &Wait| matches!(wait, Wait::Time(time) if *time <= judge.at);
+    let lawful = state.cancelled.is_some()
+        || state.deadline.is_some_and(|deadline| deadline <= judge.at)
+        || match what {
+            What::Resume { .. } | What::Register => state.halted,
+            // What is told by a wake need not be seen elsewhere.
+            What::Wake { .. } => !state.halted,
+            _ => state.waits.iter().any(over) || satisfied(facts, state, judge.at).is_some(),
+        };
+    if !lawful {
+        judge.violated(
+            Rule::StatusFollowsLog,
+            facts.name(run),
+            format_args!("it was woken though nothing of {:?} is there", state.waits),
+        );
+    }
+}
