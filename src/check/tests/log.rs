@@ -364,11 +364,13 @@ pub const PAIRS: &[Pair] = &[
         case: "a step begins behind a request to cancel",
         violates: |h| {
             h.begun();
+            h.cancels();
             h.append_from(Actor::Input(1), 1, Body::CancelRequested { reason: "no".into() });
             h.append("w1", 1, value(0));
         },
         nearly: |h| {
             h.begun();
+            h.cancels();
             h.append("w1", 1, value(0));
             h.append_from(Actor::Input(1), 1, Body::CancelRequested { reason: "no".into() });
             h.append("w1", 1, Body::Ended(Ending::Cancelled { reason: "no".into(), in_doubt: vec![] }));

@@ -3,6 +3,8 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use serde_json::json;
 
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::kernel::Span;
 use crate::scenario::model::Act;
@@ -20,6 +22,7 @@ fn shipped() -> Vec<PathBuf> {
 #[test]
 fn every_shipped_scenario_is_valid_and_named_after_its_file() {
     let files = shipped();
+    let mut kinds = BTreeSet::new();
     assert!(files.len() >= 12, "{files:?}");
     for file in files {
         let scenario = Scenario::load(&file).unwrap_or_else(|error| panic!("{error}"));
@@ -29,8 +32,10 @@ fn every_shipped_scenario_is_valid_and_named_after_its_file() {
             continue;
         }
         assert!(!scenario.expect_calm.is_empty());
-        assert!(scenario.faults.plans.len() >= 10, "{} is not lively", scenario.name);
+        assert!(scenario.faults.plans.len() >= 4, "{} is not lively", scenario.name);
+        kinds.extend(scenario.faults.plans.into_keys());
     }
+    assert_eq!(kinds.len(), FaultKind::ALL.len(), "together they have every kind of fault: {kinds:?}");
 }
 
 /// A scenario with this in place of its agent's steps.
