@@ -1,6 +1,6 @@
 //! Every value of its printed list at every site of the calm run: all schedules of one deviation.
 
-use super::batch::{Batch, Findings, Hand};
+use super::batch::{Batch, Broken, Findings, Hand};
 use super::contain::contain;
 use super::pool::{Bench, Done, work_through};
 use super::{Failure, Halt, Listener, News, Panic, Subject};
@@ -49,7 +49,7 @@ impl Plan {
     /// When its world panics.
     pub fn of(subject: &dyn Subject) -> Result<Plan, Panic> {
         let listing = Options { sites: true, ..Options::default() };
-        let mut calm = contain(|| subject.player().examine(&Schedule::Calm, listing))?;
+        let mut calm = contain(|| subject.player().play(&Schedule::Calm, listing))?;
         let sites = std::mem::take(&mut calm.sites);
         Ok(Plan { calm, sites })
     }
@@ -59,7 +59,8 @@ impl Plan {
         self.sites.iter().map(|site| site.faults.len() as u64).sum()
     }
 
-    /// Plays them all, in parallel; with `fail_fast` only up to the first that fails.
+    /// Plays them all, in parallel; with `fail_fast` only up to the first that fails. The calm run is judged again, its
+    /// replays included.
     pub fn run(&self, subject: &dyn Subject, jobs: usize, fail_fast: bool, listener: &mut Listener<'_>) -> Exhausted {
         let planned = self.schedules();
         listener(News::Planned(planned));
@@ -68,10 +69,17 @@ impl Plan {
         let (mut findings, halted) =
             work_through(jobs, units, Hand::default, |hand, unit, bench| singles.unit(hand, unit, bench), listener);
         let played = findings.total().schedules;
-        if !self.calm.held() {
-            let failure = Failure { subject: 0, schedule: Schedule::Calm, outcome: self.calm.clone() };
-            listener(News::Failed(Box::new(failure.clone())));
-            findings.fail(0, failure);
+        match contain(|| subject.player().examine(&Schedule::Calm, Options::default())) {
+            Ok(outcome) if outcome.held() => {}
+            Ok(outcome) => {
+                let failure = Failure { subject: 0, schedule: Schedule::Calm, outcome };
+                listener(News::Failed(Box::new(failure.clone())));
+                findings.fail(0, failure);
+            }
+            Err(panic) => {
+                let broken = Broken { subject: 0, schedule: Schedule::Calm, panic };
+                findings.broken.get_or_insert_with(|| Box::new(broken));
+            }
         }
         Exhausted { findings, sites: self.sites.len() as u64, planned, played, halted }
     }

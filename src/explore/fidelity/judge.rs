@@ -126,10 +126,9 @@ impl Walk<'_> {
                 let parked = !self.has_lease_entry && prefix.parked == Some(*failure);
                 (has_ended || parked) && prefix.mail.contains(message)
             }
-            Request::Release { how, .. } => match how {
-                Release::Ended(status) => prefix.ending().is_some_and(|ending| ending.status() == *status),
-                _ => false,
-            },
+            Request::Release { how: Release::Ended(status), .. } => {
+                prefix.ending().is_some_and(|ending| ending.status() == *status)
+            }
             Request::Deliver { .. } | Request::Signal { .. } => self.carries_out(request),
             _ if !self.has_lease_entry => false,
             Request::Drain { .. } => !prefix.has_batch || prefix.open_receives().next().is_some(),

@@ -173,10 +173,10 @@ impl Prefix {
         let mut decided = Vec::new();
         for place in self.length..self.log.len() {
             match self.body(place) {
-                Body::RunStarted(lease) | Body::RunResumed(lease) => {
-                    if self.version.is_some_and(|version| version != lease.version) {
-                        return Next::Untold;
-                    }
+                Body::RunStarted(lease) | Body::RunResumed(lease)
+                    if self.version.is_some_and(|version| version != lease.version) =>
+                {
+                    return Next::Untold;
                 }
                 Body::RunRetrying { .. } => decided.push(place),
                 Body::Ended(ending) if is_of_agent(ending) => {
