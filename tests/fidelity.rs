@@ -120,6 +120,8 @@ fn the_replay_invariants_are_documented_and_named_once() {
             invariant.name
         );
         assert!(REPLAY_INVARIANTS[..place].iter().all(|other| other.name != invariant.name));
-        assert!(chronodrome::check::INVARIANTS.iter().all(|other| other.name != invariant.name));
+        // The mail that an agent got is judged over the history, and here over the replays, under one name.
+        let judged_too = chronodrome::check::INVARIANTS.iter().any(|other| other.name == invariant.name);
+        assert_eq!(judged_too, invariant.name == "mail-given");
     }
 }
