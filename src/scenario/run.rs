@@ -68,7 +68,7 @@ impl Outcome {
 }
 
 /// The most events and polls of one world.
-const EVENTS_MAX: u64 = 20_000_000;
+const EVENTS_MAX: u64 = 2_000_000;
 
 /// Plays a scenario under one schedule after another.
 pub struct Runner {

@@ -64,6 +64,8 @@ pub(super) struct WorkerState {
     pub name: Name,
     pub incarnation: u32,
     pub alive: bool,
+    /// It dies once the poll that runs is over; what it calls till then is never sent.
+    pub doomed: bool,
     /// The turn of the pause, or cut, that it is in.
     pub frozen: Option<u32>,
     pub cut: Option<u32>,
@@ -90,6 +92,7 @@ impl WorkerState {
             name,
             incarnation: 0,
             alive: false,
+            doomed: false,
             frozen: None,
             cut: None,
             clock_off: Span::ZERO,
@@ -274,6 +277,12 @@ impl Core {
         slot.turn += 1;
         slot.waker = None;
         self.free_sleeps.push(sleep);
+    }
+
+    /// A worker dies at once, and starts anew after `restart`.
+    pub fn doom(&mut self, worker: usize, restart: Span) {
+        self.workers[worker].doomed = true;
+        self.wishes.push(Wish::Kill(worker, restart));
     }
 
     /// Freezes a worker for a while.

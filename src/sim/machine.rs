@@ -43,7 +43,7 @@ impl Machine {
     /// Kills the worker that runs on this machine at once; it starts anew after `restart`.
     pub fn die(&self, restart: Span) {
         if let Some(worker) = self.worker() {
-            self.core.borrow_mut().wishes.push(Wish::Kill(worker, restart));
+            self.core.borrow_mut().doom(worker, restart);
         }
     }
 

@@ -181,6 +181,18 @@ impl Core {
 
     /// Sends a call that has not been sent: its fate is decided here.
     fn launch(&mut self, place: u32) {
+        if let Caller::Worker(worker) = self.calls.at(place).caller {
+            // The poll that is under way goes on although its worker has died or frozen in it: what it calls
+            // is never sent, or only once the worker goes on.
+            if self.workers[worker].doomed {
+                return;
+            }
+            if self.workers[worker].frozen.is_some() {
+                self.calls.at(place).uses += 1;
+                self.workers[worker].deferred.push(Due::Dispatch(place));
+                return;
+            }
+        }
         let (site, fault) = self.decide_call(place);
         let caller = self.calls.at(place).caller;
         let latency = self.base_latency(caller, site);
@@ -195,11 +207,11 @@ impl Core {
         let mut travels = latency;
         match (fault, worker) {
             (Some(Fault::Crash { point: Point::Before, restart }), Some(worker)) => {
-                self.wishes.push(Wish::Kill(worker, restart));
+                self.doom(worker, restart);
                 return;
             }
             (Some(Fault::Crash { point: Point::Flight(lands), restart }), Some(worker)) => {
-                self.wishes.push(Wish::Kill(worker, restart));
+                self.doom(worker, restart);
                 travels = lands;
             }
             (Some(Fault::Pause { point: Point::Before, lasts }), Some(worker)) => {
@@ -254,7 +266,7 @@ impl Core {
         let event = Event::Sent { call: no, from: self.actor_of(place), asked: self.calls.at(place).asked.clone() };
         self.note(event);
         let call = self.calls.at(place);
-        if matches!(call.fault, Some(Fault::LostRequest)) {
+        if matches!(call.fault, Some(Fault::LostRequest | Fault::Partition { point: Point::Before, .. })) {
             self.time_out(place);
             return;
         }
@@ -394,7 +406,7 @@ impl Core {
             match fault {
                 Some(Fault::Crash { point: Point::After, restart }) => {
                     if call.waiting {
-                        self.wishes.push(Wish::Kill(worker, restart));
+                        self.doom(worker, restart);
                     }
                     return;
                 }

@@ -292,6 +292,7 @@ impl World<'_> {
         let at = core.now + restart;
         let state = &mut core.workers[worker];
         state.alive = false;
+        state.doomed = false;
         state.frozen = None;
         state.cut = None;
         state.poll = None;
@@ -326,7 +327,10 @@ impl World<'_> {
         }
         match due {
             Due::Dispatch(place) => {
-                let latency = core.calls.at(place).latency;
+                // The call is made only now: its caller's patience begins here.
+                let call = core.calls.at(place);
+                call.deadline = at + call.deadline.since(call.sent_at);
+                let latency = call.latency;
                 core.dispatch(place, at, latency);
                 core.calls.let_go(place);
             }
