@@ -236,9 +236,10 @@ fn other_mail_than_the_logs_is_found() {
         }
     });
     assert!(no_batch.contains("entered with no mail"), "{no_batch}");
-    let no_mail = forged(&|event| match event {
-        Event::Gave { step: Step(2), value, .. } => *value = json!([]).into(),
-        _ => {}
+    let no_mail = forged(&|event| {
+        if let Event::Gave { step: Step(2), value, .. } = event {
+            *value = json!([]).into();
+        }
     });
     assert!(no_mail.contains("step 2 gave"), "{no_mail}");
     let mut twice = ran.log.clone();
