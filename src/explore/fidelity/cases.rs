@@ -106,12 +106,12 @@ impl Cases {
             let Some((seen, nature)) = self.rehearse(case, &prefix) else { continue };
             let told = |what| format!("replayed from {length} of its {} entries: {what}", case.log.len());
             found.note(MAIL, case, judge::has_its_mail(&prefix, &seen).map_err(told));
-            found.note(FAITHFUL, case, judge::follows(&prefix, &seen, nature).map_err(told));
             if !nature.fickle && !prefix.changed {
                 let given = |denied| gives_the_same(case.spec.run, &seen, heard, denied).map_err(told);
                 found.note(DENIED, case, given(true));
                 found.note(FAITHFUL, case, given(false));
             }
+            found.note(FAITHFUL, case, judge::follows(&prefix, &seen, nature).map_err(told));
         }
     }
 
