@@ -1,8 +1,8 @@
 //! Invariants over a history: the promises of the project, judged from what was observed and applied.
 //!
-//! A [`Checker`] takes the events of a history as it grows. [`facts`] is its own fold of them: who holds what, logs as
-//! accepted, mail by life. One file per contract judges: [`log`], [`effects`], [`inbox`], [`scheduler`], [`signals`],
-//! [`liveness`]; each function there states the exact rule and which facts it needs. Nothing is taken from the code
+//! A [`Checker`] takes the events of a history as it grows. `facts` is its own fold of them: who holds what, logs as
+//! accepted, mail by life. One file per contract judges: `log`, `effects`, `inbox`, `scheduler`, `signals`,
+//! `liveness`; each function there states the exact rule and which facts it needs. Nothing is taken from the code
 //! that is judged: kernel types and the history alone.
 //!
 //! Where a request is told as applied, that decides; an answer alone is the observed view. A history without applied

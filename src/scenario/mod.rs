@@ -2,7 +2,7 @@
 //!
 //! - [`model`]: a scenario, validated: runtime, outside, agents, inputs, faults, expectations.
 //! - [`script`]: the steps of a scripted agent, with references compiled to places.
-//! - [`format`]: from text to a scenario, or to an error with its place in the file.
+//! - [`mod@format`]: from text to a scenario, or to an error with its place in the file.
 //! - [`load`]: many inputs out of one line, from a seed in the file.
 //! - [`agent`]: the scripted agent, an interpreter over the runtime's public face.
 //! - `cast`, [`run`]: the programs of a scenario's world, and one scenario under one schedule.
