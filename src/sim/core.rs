@@ -242,7 +242,9 @@ impl Core {
             Who::Worker(worker) => Some(&self.worker_names[worker]),
             _ => None,
         };
-        let place = Place { at: self.now, class, site, method: what, worker, tool: None };
+        // A plan that names `lease` among its calls means the grants.
+        let method = if class == Class::Grant { "lease" } else { what };
+        let place = Place { at: self.now, class, site, method, worker, tool: None };
         let words = Words { aliases: &self.aliases, workers: &self.worker_names, effects: &self.effects };
         let fault = self.decider.decide(&place, || words.other(who, what, site.nth));
         if fault.is_some() {
