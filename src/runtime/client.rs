@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::hold::repeat_on;
 use super::pace::Pauses;
 use crate::kernel::{
-    AgentId, Arrival, Body, Created, EventLog, Host, Inbox, Json, Message, MessageId, Name, RunId, RunLogEntry,
-    RunSpec, Scheduler, Seq, SignalBus, Signalled, Store, UnknownAgent,
+    AgentId, Arrival, Body, Created, DeadLetterEntry, EventLog, Host, Inbox, Json, Message, MessageId, Name, RunId,
+    RunLogEntry, RunSpec, Scheduler, Seq, SignalBus, Signalled, Store, UnknownAgent,
 };
 
 /// A caller that holds no run.
@@ -44,6 +44,11 @@ impl Client {
     pub async fn signal(&self, run: RunId, name: Name, payload: Json, id: Name) -> Signalled {
         let fire = async || self.store.signal(run, name.clone(), payload.clone(), id.clone()).await;
         repeat_on(&*self.host, fire).await
+    }
+
+    /// The dead letters of an address.
+    pub async fn dead_letters(&self, agent: AgentId) -> Vec<DeadLetterEntry> {
+        repeat_on(&*self.host, async || self.store.dead_letters(agent.clone()).await).await
     }
 
     /// Brings a dead letter back, in the life that began at `arrival`. False when there is none in that life,

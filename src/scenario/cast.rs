@@ -12,10 +12,7 @@ use serde_json::json;
 use super::agent::{Stage, scripted};
 use super::model::{Act, Alias, PROBE, Scenario};
 use crate::history::Event;
-use crate::kernel::{
-    Attempt, CallError, EventLog, Host, Inbox, Json, Message, Name, RunId, Scheduler, Seq, SignalBus, Span, Step, Task,
-    Version, WorkerId,
-};
+use crate::kernel::{Attempt, EventLog, Host, Json, Message, Name, RunId, Seq, Span, Step, Task, Version, WorkerId};
 use crate::runtime::{Agents, Client, Registration, Settings, Worker};
 use crate::sim::{Cast, Machine, Program};
 
@@ -111,25 +108,20 @@ impl Cast for ScenarioCast<'_> {
     }
 }
 
-/// Delivers until it is decided; an address whose type no worker has registered yet is tried again.
+/// Delivers until an address takes it. One whose type no worker has registered yet is asked again, ever more
+/// seldom: in pauses of 0.1 s doubling to 5 min.
 async fn deliver(machine: &Machine, to: crate::kernel::AgentId, message: Message) {
-    until_decided(machine, async || match machine.deliver(to.clone(), message.clone(), true).await? {
-        Ok(_) => Ok(()),
-        Err(_) => Err(CallError::Unavailable),
-    })
-    .await;
+    let client = client(machine);
+    let mut pause = Span::from_millis(100);
+    while client.deliver(to.clone(), message.clone()).await.is_err() {
+        machine.sleep(pause).await;
+        pause = pause.times(2).min(Span::from_secs(300));
+    }
 }
 
-/// Repeats a call without a lease until it is decided, with pauses of 0.1 s doubling to 5 s.
-async fn until_decided<T>(machine: &Machine, call: impl AsyncFn() -> Result<T, CallError>) -> T {
-    let mut pause = Span::from_millis(100);
-    loop {
-        if let Ok(decided) = call().await {
-            return decided;
-        }
-        machine.sleep(pause).await;
-        pause = pause.times(2).min(Span::from_secs(5));
-    }
+fn client(machine: &Machine) -> Client {
+    let shared = Rc::new(machine.clone());
+    Client::new(shared.clone(), shared)
 }
 
 /// Does what an input says.
@@ -137,26 +129,17 @@ async fn carry_out(act: Act, machine: Machine, workers: Vec<Name>) {
     match act {
         Act::Message { to, message } => deliver(&machine, to, message).await,
         Act::Signal { to, name, data, id } => {
-            let run = machine.run_id(&to.to_string());
-            until_decided(&machine, async || machine.signal(run, name.clone(), data.clone(), id.clone()).await).await;
+            client(&machine).signal(machine.run_id(&to.to_string()), name, data, id).await;
         }
-        Act::Cancel { run, reason } => {
-            let run = machine.run_id(&run.to_string());
-            let shared = Rc::new(machine);
-            Client::new(shared.clone(), shared).cancel(run, reason).await;
-        }
+        Act::Cancel { run, reason } => client(&machine).cancel(machine.run_id(&run.to_string()), reason).await,
         Act::Redrive { agent, message } => {
-            let letters = until_decided(&machine, async || machine.dead_letters(agent.clone()).await).await;
+            let client = client(&machine);
+            let letters = client.dead_letters(agent.clone()).await;
             if let Some(letter) = letters.into_iter().rfind(|letter| letter.message.id == message) {
-                let arrival = letter.arrival;
-                let again = async || machine.redrive(agent.clone(), message.clone(), arrival).await;
-                until_decided(&machine, again).await;
+                client.redrive(agent, message, letter.arrival).await;
             }
         }
-        Act::Resume { run } => {
-            let run = machine.run_id(&run.to_string());
-            until_decided(&machine, async || machine.resume(run).await).await;
-        }
+        Act::Resume { run } => client(&machine).resume(machine.run_id(&run.to_string())).await,
         Act::Tail { run, cuts } => tail(&machine, machine.run_id(&run.to_string()), &cuts).await,
         Act::Stop { worker, restart } => machine.stop_worker(&worker, restart),
         // New code comes with new workers: each is stopped gracefully, and starts anew with it.
