@@ -31,7 +31,7 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     }
     paths.dedup();
     for path in &paths {
-        match files::load(path) {
+        match files::read(path) {
             Err(error) => {
                 complaints.insert(path.clone(), error.to_string());
             }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::replay::nearest;
+use crate::kernel::Name;
 use crate::scenario::{Scenario, ScenarioError};
 
 /// A scenario and the file that it was read from.
@@ -38,6 +39,17 @@ pub enum FilesError {
     Empty {
         /// The directory.
         path: PathBuf,
+    },
+    /// An agent of the file is Rust code, which nobody has given.
+    #[error(
+        "{}: the agent `{kind}` is Rust code, which only a test that brings it along can play: \
+         `chronodrome::suite({:?}).agent(\"{kind}\", || …)`", path.display(), path.display().to_string()
+    )]
+    WithoutCode {
+        /// The file.
+        path: PathBuf,
+        /// The agent type.
+        kind: Name,
     },
     /// A file that is no scenario.
     #[error(transparent)]
@@ -98,11 +110,30 @@ fn nearest_to(path: &Path) -> Option<PathBuf> {
     near.then(|| parent.map_or_else(|| PathBuf::from(found), |parent| parent.join(found)))
 }
 
-/// Reads one scenario file.
+/// Reads one scenario file, which can be played as it is.
+///
+/// # Errors
+/// When it is not there or no scenario, or an agent of it is Rust code.
+pub fn load(path: &Path) -> Result<Loaded, FilesError> {
+    read(path).and_then(playable)
+}
+
+/// Gives back what can be played.
+///
+/// # Errors
+/// When an agent is Rust code which nobody has given.
+pub fn playable(loaded: Loaded) -> Result<Loaded, FilesError> {
+    match loaded.scenario.without_code() {
+        Some(kind) => Err(FilesError::WithoutCode { path: loaded.path.clone(), kind: kind.clone() }),
+        None => Ok(loaded),
+    }
+}
+
+/// Reads one scenario file, the Rust code of its agents apart.
 ///
 /// # Errors
 /// When it is not there or no scenario.
-pub fn load(path: &Path) -> Result<Loaded, FilesError> {
+pub fn read(path: &Path) -> Result<Loaded, FilesError> {
     if path.is_dir() {
         let error = std::io::Error::other("this is a directory; one scenario file is wanted");
         return Err(FilesError::Unreadable { path: path.to_owned(), error });
@@ -111,16 +142,24 @@ pub fn load(path: &Path) -> Result<Loaded, FilesError> {
     Ok(Loaded { path: path.to_owned(), scenario: Scenario::load(path)? })
 }
 
-/// Reads the scenarios at all `paths`, each file once, in the order of the paths.
+/// As [`load`] of the scenarios at all `paths`, each file once, in the order of the paths.
 ///
 /// # Errors
 /// At the first path or file that is wrong.
 pub fn load_all(paths: &[PathBuf]) -> Result<Vec<Loaded>, FilesError> {
+    read_all(paths)?.into_iter().map(playable).collect()
+}
+
+/// As [`read`] of the scenarios at all `paths`, each file once, in the order of the paths.
+///
+/// # Errors
+/// At the first path or file that is wrong.
+pub fn read_all(paths: &[PathBuf]) -> Result<Vec<Loaded>, FilesError> {
     let mut loaded: Vec<Loaded> = Vec::new();
     for path in paths {
         for file in scenario_files(path)? {
             if !loaded.iter().any(|known| known.path == file) {
-                loaded.push(load(&file)?);
+                loaded.push(read(&file)?);
             }
         }
     }

@@ -9,7 +9,7 @@ use std::task::Poll;
 
 use serde_json::json;
 
-use super::agent::{Stage, scripted};
+use super::agent::Stage;
 use super::model::{Act, Alias, PROBE, Scenario};
 use crate::history::Event;
 use crate::kernel::{Attempt, EventLog, Host, Json, Message, Name, RunId, Seq, Span, Step, Task, Version, WorkerId};
@@ -23,7 +23,7 @@ const DIE_RESTART: Span = Span::from_secs(1);
 pub(super) struct ScenarioCast<'a> {
     scenario: &'a Scenario,
     /// The agents as the next worker to start will know them.
-    agents: Rc<RefCell<BTreeMap<Name, super::model::AgentScript>>>,
+    agents: Rc<RefCell<BTreeMap<Name, super::model::AgentType>>>,
 }
 
 impl<'a> ScenarioCast<'a> {
@@ -61,7 +61,7 @@ impl Cast for ScenarioCast<'_> {
             let registration = Registration {
                 version: agent.version,
                 defaults: agent.defaults.clone(),
-                agent: scripted(agent.script.clone(), stage.clone()),
+                agent: agent.code.agent(stage.clone()),
             };
             agents.insert(kind.clone(), registration);
         }
@@ -85,9 +85,9 @@ impl Cast for ScenarioCast<'_> {
 
     fn input(&self, number: u32, machine: Machine) -> Task {
         let act = self.scenario.inputs[number as usize].does.clone();
-        if let Act::Version { agent, version, script, defaults } = &act {
-            let (version, script, defaults) = (*version, script.clone(), defaults.clone());
-            let known = super::model::AgentScript { version, script, defaults };
+        if let Act::Version { agent, version, code, defaults } = &act {
+            let (version, code, defaults) = (*version, code.clone(), defaults.clone());
+            let known = super::model::AgentType { version, code, defaults };
             self.agents.borrow_mut().insert(agent.clone(), known);
         }
         let workers = self.scenario.runtime.workers.clone();

@@ -4,6 +4,7 @@
 //! - [`script`]: the steps of a scripted agent, with references compiled to places.
 //! - [`mod@format`]: from text to a scenario, or to an error with its place in the file.
 //! - [`load`]: many inputs out of one line, from a seed in the file.
+//! - [`code`]: what an agent type does: a script, or Rust code that a test brings along.
 //! - [`agent`]: the scripted agent, an interpreter over the runtime's public face.
 //! - `cast`, [`run`]: the programs of a scenario's world, and one scenario under one schedule.
 //! - [`expect`], [`judge`](mod@judge): what a scenario expects of its end, and the judgement.
@@ -12,6 +13,7 @@
 
 pub mod agent;
 mod cast;
+pub mod code;
 pub mod expect;
 pub mod format;
 pub mod judge;
@@ -21,9 +23,10 @@ pub mod run;
 pub mod script;
 
 pub use agent::{Stage, scripted};
+pub use code::{Code, Make};
 pub use expect::{Bound, DeadLetter, EffectCount, EffectFact, End, Ends, Expectation, ExpectationResult, RunEnd};
 pub use format::ScenarioError;
 pub use judge::judge;
-pub use model::{Act, AgentScript, Alias, Input, RuntimeSettings, Scenario};
+pub use model::{Act, AgentType, Alias, Input, RuntimeSettings, Scenario};
 pub use run::{Options, Outcome, Runner};
 pub use script::{Block, Node, Op, Script};

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 
+use super::code::{Code, Make};
 use super::expect::Expectation;
-use super::script::Script;
+use super::format::ScenarioError;
+use super::run::{Options, Outcome, Runner};
 use crate::kernel::{
     AgentId, IdError, Json, Message, MessageId, Name, RunRetryPolicy, Span, SpecDefaults, Timestamp, Version,
 };
-use crate::sim::{Deviation, Faults, Tool};
+use crate::runtime::Agent;
+use crate::sim::{Deviation, Faults, Schedule, Tool};
 
 /// The agent type of the probe that is sent after healing; scenario files may not define it.
 pub const PROBE: &str = "probe";
@@ -88,15 +90,15 @@ impl Default for RuntimeSettings {
     }
 }
 
-/// An agent type: its script and what its runs are made with.
+/// An agent type: its code and what its runs are made with.
 #[derive(Clone, Debug)]
-pub struct AgentScript {
+pub struct AgentType {
     /// The version that it is registered under at the start.
     pub version: Version,
     /// What its runs are made with.
     pub defaults: SpecDefaults,
     /// What it does.
-    pub script: Arc<Script>,
+    pub code: Code,
 }
 
 /// Something that comes from outside at a time.
@@ -169,8 +171,8 @@ pub enum Act {
         agent: Name,
         /// The new version, higher than every one before.
         version: Version,
-        /// What the new code does.
-        script: Arc<Script>,
+        /// The new code.
+        code: Code,
         /// What its runs are made with from now on.
         defaults: SpecDefaults,
     },
@@ -193,7 +195,7 @@ pub struct Scenario {
     /// The tools of the outside world; a tool that no script uses may stand here, too.
     pub outside: BTreeMap<Name, Tool>,
     /// The agent types.
-    pub agents: BTreeMap<Name, AgentScript>,
+    pub agents: BTreeMap<Name, AgentType>,
     /// What comes in, in order of time; of the same instant, in order of the file, a `load` last.
     pub inputs: Vec<Input>,
     /// What may go wrong; nothing where `deviations` are given.
@@ -210,4 +212,84 @@ pub struct Scenario {
     pub written_by: Option<Name>,
     /// The file's document as it was read.
     pub document: Json,
+}
+
+impl Scenario {
+    /// Gives the agent type `kind` Rust code, made anew by `make` for each worker that starts. In the file stands
+    /// `"rust"`, or an object with `"rust": true` and what else an agent has; where a script stands, the code takes its
+    /// place.
+    ///
+    /// ```
+    /// use chronodrome::kernel::{Json, Message};
+    /// use chronodrome::runtime::{AgentError, Context, EffectCall};
+    /// use chronodrome::scenario::Scenario;
+    /// use chronodrome::sim::Schedule;
+    /// use serde_json::json;
+    ///
+    /// async fn billing(ctx: Context, _inbox: Vec<Message>) -> Result<Json, AgentError> {
+    ///     Ok(ctx.effect(EffectCall::new("stripe.charge", json!({"amount": 100}))).await?)
+    /// }
+    /// let text = r#"{
+    ///     "name": "charge-card",
+    ///     "outside": { "stripe.charge": {} },
+    ///     "agents": { "billing": "rust" },
+    ///     "inputs": [ { "to": "billing", "id": "order-1" } ],
+    ///     "expect": [ { "effect": "stripe.charge", "happened": 1 } ]
+    /// }"#;
+    /// let scenario = Scenario::parse(text, "charge-card.json").unwrap().with_agent("billing", || billing).unwrap();
+    /// assert!(scenario.run(&Schedule::Calm).held());
+    /// ```
+    ///
+    /// # Errors
+    /// When the scenario has no such agent type.
+    pub fn with_agent<A: Agent + 'static>(
+        mut self,
+        kind: &str,
+        make: impl Fn() -> A + Send + Sync + 'static,
+    ) -> Result<Scenario, UnknownAgentType> {
+        let Some(agent) = self.agents.get_mut(kind) else {
+            let known = self.agents.keys().map(ToString::to_string).collect();
+            return Err(UnknownAgentType { kind: kind.to_owned(), known });
+        };
+        agent.code = Code::Rust(Some(Make::new(make)));
+        Ok(self)
+    }
+
+    /// The first agent type that is Rust code which nobody has given: the scenario cannot be played without.
+    pub fn without_code(&self) -> Option<&Name> {
+        let missing = |agent: &AgentType| matches!(agent.code, Code::Rust(None));
+        self.agents.iter().find(|(_, agent)| missing(agent)).map(|(kind, _)| kind)
+    }
+
+    /// Another document of the same cast: what it says, with the Rust code of this scenario's agents.
+    ///
+    /// # Errors
+    /// When it is no valid scenario.
+    pub fn reread(&self, text: &str, file: &str) -> Result<Scenario, ScenarioError> {
+        let mut scenario = Scenario::parse(text, file)?;
+        for (kind, agent) in &mut scenario.agents {
+            if let Some(AgentType { code: code @ Code::Rust(Some(_)), .. }) = self.agents.get(kind) {
+                agent.code = code.clone();
+            }
+        }
+        Ok(scenario)
+    }
+
+    /// Plays it under `schedule`.
+    ///
+    /// # Panics
+    /// When an agent's Rust code is missing: see [`Scenario::without_code`].
+    pub fn run(&self, schedule: &Schedule) -> Outcome {
+        Runner::new(self).play(schedule, Options::default())
+    }
+}
+
+/// There is no agent type of this name in a scenario.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the scenario has no agent type `{kind}`; it has {}", known.join(", "))]
+pub struct UnknownAgentType {
+    /// The name.
+    pub kind: String,
+    /// The names that there are.
+    pub known: Vec<String>,
 }

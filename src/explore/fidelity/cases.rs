@@ -15,7 +15,7 @@ use crate::kernel::{
     ArtifactRef, Body, CallKind, Digest, Ending, Json, Name, Opening, Reply, Request, RunId, RunLogEntry, RunSpec,
     Step, Timestamp, Version,
 };
-use crate::scenario::{Act, Scenario, Script};
+use crate::scenario::{Act, Code, Scenario};
 use crate::sim::Remains;
 use crate::store::memory::{Memory, SerialIds};
 
@@ -39,7 +39,7 @@ struct Case {
 /// The runs of a finished world, and what is needed to replay them.
 pub(super) struct Cases {
     cases: Vec<Case>,
-    scripts: BTreeMap<(Name, Version), (Arc<Script>, Nature)>,
+    codes: BTreeMap<(Name, Version), (Code, Nature)>,
     artifacts: Rc<BTreeMap<ArtifactRef, Arc<[u8]>>>,
     /// The scenario's name and the start of its world.
     origin: (Name, Timestamp),
@@ -66,20 +66,20 @@ impl Found {
 }
 
 impl Cases {
-    /// The runs of scripted agents in what remains of a world of `scenario`.
+    /// The runs of the scenario's own agents in what remains of a world of `scenario`.
     pub fn of(scenario: &Scenario, remains: &Remains) -> Cases {
-        let scripts = scripts(scenario);
+        let codes = codes(scenario);
         let store = &remains.store;
-        let is_scripted = |spec: &RunSpec| scenario.agents.contains_key(spec.agent.kind());
+        let is_own = |spec: &RunSpec| scenario.agents.contains_key(spec.agent.kind());
         let case = |spec: &RunSpec| Case {
             name: remains.aliases.get(&spec.run).cloned().unwrap_or_else(|| spec.run.to_string().into()),
             spec: Arc::new(spec.clone()),
             log: store.log(spec.run).into(),
         };
-        let cases: Vec<Case> = store.runs().map(|run| run.spec).filter(|spec| is_scripted(spec)).map(case).collect();
+        let cases: Vec<Case> = store.runs().map(|run| run.spec).filter(|spec| is_own(spec)).map(case).collect();
         let artifacts = Rc::new(artifacts(store, &cases));
         let origin = (scenario.name.clone(), scenario.start);
-        Cases { cases, scripts, artifacts, origin, end: remains.end }
+        Cases { cases, codes, artifacts, origin, end: remains.end }
     }
 
     /// What the replays of these runs, and what their agents got, violate.
@@ -140,10 +140,10 @@ impl Cases {
     fn rehearse(&self, case: &Case, prefix: &Rc<Prefix>) -> Option<(Seen, Nature)> {
         let kind: Name = case.spec.agent.kind().into();
         let version = prefix.version.or_else(|| prefix.next_version()).unwrap_or_default();
-        let (script, nature) = self.scripts.get(&(kind, version))?;
+        let (code, nature) = self.codes.get(&(kind, version))?;
         let props = Props {
             spec: case.spec.clone(),
-            script: script.clone(),
+            code: code.clone(),
             artifacts: self.artifacts.clone(),
             origin: self.origin.clone(),
         };
@@ -151,14 +151,14 @@ impl Cases {
     }
 }
 
-/// Every script that an agent type has in a scenario, by its version.
-fn scripts(scenario: &Scenario) -> BTreeMap<(Name, Version), (Arc<Script>, Nature)> {
-    let first = scenario.agents.iter().map(|(kind, agent)| ((kind.clone(), agent.version), &agent.script));
+/// All code that an agent type has in a scenario, by its version.
+fn codes(scenario: &Scenario) -> BTreeMap<(Name, Version), (Code, Nature)> {
+    let first = scenario.agents.iter().map(|(kind, agent)| ((kind.clone(), agent.version), &agent.code));
     let later = scenario.inputs.iter().filter_map(|input| match &input.does {
-        Act::Version { agent, version, script, .. } => Some(((agent.clone(), *version), script)),
+        Act::Version { agent, version, code, .. } => Some(((agent.clone(), *version), code)),
         _ => None,
     });
-    first.chain(later).map(|(key, script)| (key, (script.clone(), Nature::of(script)))).collect()
+    first.chain(later).map(|(key, code)| (key, (code.clone(), Nature::of(code)))).collect()
 }
 
 /// The artifacts that logs refer to.

@@ -1,7 +1,7 @@
 //! What a script says about how far its agent follows its log.
 
 use crate::scenario::script::{Address, Node, Op, Reference, Source, Target, Template};
-use crate::scenario::{Block, Script};
+use crate::scenario::{Block, Code};
 
 /// What is known of an agent's script.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,10 +13,12 @@ pub(super) struct Nature {
 }
 
 impl Nature {
-    /// That of the agent that plays `script`.
-    pub fn of(script: &Script) -> Nature {
+    /// That of an agent of this code. Rust code cannot be looked into: it is held to follow its log whatever its lease.
+    pub fn of(code: &Code) -> Nature {
         let mut nature = Nature::default();
-        nature.block(&script.steps);
+        if let Code::Script(script) = code {
+            nature.block(&script.steps);
+        }
         nature
     }
 

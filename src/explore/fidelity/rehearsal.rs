@@ -18,14 +18,14 @@ use crate::kernel::{
     Span, Step, Store, Task, Term, Timestamp, WorkerId,
 };
 use crate::runtime::{Agents, Registration, Settings, Worker};
-use crate::scenario::{Alias, Script, Stage, scripted};
+use crate::scenario::{Alias, Code, Stage};
 
 /// What a rehearsal is given besides its prefix.
 pub(super) struct Props {
     /// The run's specification.
     pub spec: Arc<RunSpec>,
     /// What its agent does.
-    pub script: Arc<Script>,
+    pub code: Code,
     /// Large results that the log refers to.
     pub artifacts: Rc<BTreeMap<ArtifactRef, Arc<[u8]>>>,
     /// The scenario's name and the start of its world: ids of runs follow from them.
@@ -63,7 +63,7 @@ pub(super) fn rehearse(prefix: Rc<Prefix>, props: &Props) -> Seen {
     let registration = Registration {
         version: room.prefix.version.unwrap_or_default(),
         defaults: props.spec.settings.clone(),
-        agent: scripted(props.script.clone(), room.clone()),
+        agent: props.code.agent(room.clone()),
     };
     let agents = Agents([(props.spec.agent.kind().into(), registration)].into());
     let settings = Settings { capacity: 1, ..Settings::default() };

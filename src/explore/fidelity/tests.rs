@@ -12,7 +12,7 @@ use super::rehearsal::{Props, Seen, rehearse};
 use super::{cases, judge};
 use crate::history::{Asked, Event, Record};
 use crate::kernel::*;
-use crate::scenario::{Options, Runner, Scenario, Script};
+use crate::scenario::{Options, Runner, Scenario};
 use crate::sim::{Remains, Schedule};
 
 /// Charges, tells the post, waits for mail and for a while.
@@ -57,7 +57,7 @@ fn ran(steps: &str) -> Ran {
     Runner::new(&scenario).play(&Schedule::Calm, options);
     let props = Props {
         spec: Arc::new(spec.expect("there is a run")),
-        script: scenario.agents["a"].script.clone(),
+        code: scenario.agents["a"].code.clone(),
         artifacts: Rc::default(),
         origin: (scenario.name.clone(), scenario.start),
     };
@@ -182,13 +182,12 @@ fn another_next_step_and_none_at_all_are_found() {
 #[test]
 fn an_agent_with_another_script_is_caught_and_one_that_is_not_halted_is_found() {
     let ran = ran(STEPS);
-    let changed: Arc<Script> = scenario(&STEPS.replace(r#""send": "post", "data": 1"#, r#""send": "post", "data": 2"#))
-        .agents["a"]
-        .script
+    let changed = scenario(&STEPS.replace(r#""send": "post", "data": 1"#, r#""send": "post", "data": 2"#)).agents["a"]
+        .code
         .clone();
     let props = Props {
         spec: ran.props.spec.clone(),
-        script: changed,
+        code: changed,
         artifacts: Rc::default(),
         origin: ran.props.origin.clone(),
     };
@@ -273,7 +272,7 @@ fn a_step_that_gives_something_else_in_a_later_lease_is_found() {
 
 #[test]
 fn scripts_that_look_at_their_lease_are_known() {
-    let nature = |steps: &str| Nature::of(&scenario(steps).agents["a"].script);
+    let nature = |steps: &str| Nature::of(&scenario(steps).agents["a"].code);
     let cases = [
         (STEPS, (false, false)),
         (r#"[ { "by_attempt": [ [], [] ] } ]"#, (true, false)),

@@ -7,8 +7,9 @@ use super::scope::Cast;
 use super::script::script;
 use super::world::{AGENT_FIELDS, defaults};
 use crate::kernel::{AgentId, Json, Message, Name, Span, SpecDefaults, Timestamp, Version};
+use crate::scenario::code::Code;
 use crate::scenario::load::{Load, expand};
-use crate::scenario::model::{Act, AgentScript, Input};
+use crate::scenario::model::{Act, AgentType, Input};
 
 /// The most inputs of a scenario, those of its loads included.
 const INPUTS_MAX: usize = 100_000;
@@ -18,7 +19,7 @@ pub struct Arrivals<'a> {
     /// The agents and tools.
     pub cast: &'a Cast<'a>,
     /// The agents as they are at the start.
-    pub agents: &'a BTreeMap<Name, AgentScript>,
+    pub agents: &'a BTreeMap<Name, AgentType>,
     /// The workers.
     pub workers: &'a [Name],
     /// When the world starts.
@@ -31,7 +32,7 @@ impl<'a> Arrivals<'a> {
     /// No inputs so far.
     pub fn new(
         cast: &'a Cast<'a>,
-        agents: &'a BTreeMap<Name, AgentScript>,
+        agents: &'a BTreeMap<Name, AgentType>,
         workers: &'a [Name],
         start: Timestamp,
     ) -> Self {
@@ -166,7 +167,7 @@ impl<'a> Arrivals<'a> {
         Ok(Act::Version {
             agent,
             version: Version(main.count(1, u32::MAX)?),
-            script: script(&object.need("steps")?, self.cast)?.into(),
+            code: Code::Script(script(&object.need("steps")?, self.cast)?.into()),
             defaults: defaults(object, usual, self.start)?,
         })
     }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::kernel::Span;
+use crate::scenario::Code;
 use crate::scenario::model::Act;
 use crate::scenario::script::{ErrorCode, Op, Template};
 use crate::sim::{Deviation, Fault, FaultKind, Point};
@@ -214,7 +215,7 @@ fn deviations_are_read_as_they_are_written() {
 fn a_dollar_is_written_twice_and_fixed_values_are_shared() {
     let text = with_steps(r#"[ { "log": { "price": "$$5", "list": [1] } }, { "log": ["$inbox", 1] } ]"#);
     let scenario = Scenario::parse(&text, "x.json").unwrap();
-    let script = &scenario.agents["billing"].script;
+    let Code::Script(script) = &scenario.agents["billing"].code else { panic!("it is a script") };
     assert!(script.reads_inbox);
     let Op::Log(Template::Fixed(fixed)) = &script.steps[0].op else { panic!("a fixed value was given") };
     assert_eq!(**fixed, serde_json::json!({ "price": "$5", "list": [1] }));

@@ -6,7 +6,8 @@ use super::decode::{Decoded, Doc, Object, excerpt};
 use super::scope::Cast;
 use super::script::script;
 use crate::kernel::{AgentId, Deadline, Json, Name, Priority, RunRetryPolicy, Span, SpecDefaults, Timestamp, Version};
-use crate::scenario::model::{AgentScript, PROBE, RuntimeSettings};
+use crate::scenario::code::Code;
+use crate::scenario::model::{AgentType, PROBE, RuntimeSettings};
 use crate::sim::Tool;
 
 /// The most workers of a world.
@@ -112,7 +113,7 @@ pub fn agent_types<'a>(doc: &Doc<'a>) -> Decoded<BTreeSet<&'a str>> {
 }
 
 /// The fields of an agent that has more than steps.
-pub const AGENT_FIELDS: [&str; 7] = ["steps", "version", "retry", "deadline", "priority", "tenant", "batch"];
+pub const AGENT_FIELDS: [&str; 8] = ["steps", "rust", "version", "retry", "deadline", "priority", "tenant", "batch"];
 
 /// `agents`: an object of scripts.
 pub fn agents(
@@ -120,7 +121,7 @@ pub fn agents(
     cast: &Cast<'_>,
     runtime: &RuntimeSettings,
     start: Timestamp,
-) -> Decoded<BTreeMap<Name, AgentScript>> {
+) -> Decoded<BTreeMap<Name, AgentType>> {
     doc.open_object()?.members().map(|(name, doc)| Ok((name.into(), agent(&doc, cast, runtime, start)?))).collect()
 }
 
@@ -130,20 +131,35 @@ pub fn usual_defaults(runtime: &RuntimeSettings) -> SpecDefaults {
 }
 
 /// A list of steps, or an object with `steps` and more.
-fn agent(doc: &Doc<'_>, cast: &Cast<'_>, runtime: &RuntimeSettings, start: Timestamp) -> Decoded<AgentScript> {
+fn agent(doc: &Doc<'_>, cast: &Cast<'_>, runtime: &RuntimeSettings, start: Timestamp) -> Decoded<AgentType> {
     let usual = usual_defaults(runtime);
+    let plain = |code| AgentType { version: Version(1), defaults: usual.clone(), code };
     if doc.value.is_array() {
-        return Ok(AgentScript { version: Version(1), defaults: usual, script: script(doc, cast)?.into() });
+        return Ok(plain(Code::Script(script(doc, cast)?.into())));
+    }
+    if *doc.value == "rust" {
+        return Ok(plain(Code::Rust(None)));
     }
     if !doc.value.is_object() {
-        return Err(doc.mistake("an agent is a list of steps, or an object with `steps`"));
+        return Err(doc.mistake("an agent is a list of steps, an object with `steps`, or `\"rust\"`"));
     }
     let object = doc.object(&AGENT_FIELDS)?;
-    Ok(AgentScript {
+    Ok(AgentType {
         version: Version(object.or("version", 1, |doc| doc.count(1, u32::MAX))?),
         defaults: defaults(&object, usual, start)?,
-        script: script(&object.need("steps")?, cast)?.into(),
+        code: code(&object, cast)?,
     })
+}
+
+/// `steps`, or `"rust": true`.
+fn code(object: &Object<'_>, cast: &Cast<'_>) -> Decoded<Code> {
+    match (object.get("steps"), object.maybe("rust", Doc::flag)?) {
+        (Some(steps), Some(true)) => {
+            Err(steps.key_mistake("an agent in Rust has no `steps`".to_owned(), "steps", None))
+        }
+        (None, Some(true)) => Ok(Code::Rust(None)),
+        (_, _) => Ok(Code::Script(script(&object.need("steps")?, cast)?.into())),
+    }
 }
 
 /// What an agent's runs are made with, as the fields of `object` say.
