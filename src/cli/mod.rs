@@ -6,8 +6,11 @@
 mod clock;
 mod exhaust;
 mod failures;
+mod list;
+mod new;
 mod replay;
 mod run;
+mod schema;
 mod sweep;
 mod terminal;
 mod validate;
@@ -49,6 +52,9 @@ enum Command {
     Exhaust(exhaust::Args),
     Replay(replay::Args),
     Validate(validate::Args),
+    New(new::Args),
+    List(list::Args),
+    Schema(schema::Args),
 }
 
 /// How a command ends.
@@ -126,6 +132,9 @@ fn dispatch(command: Command) -> Exit {
         Command::Exhaust(args) => exhaust::run(&args, &terminal),
         Command::Replay(args) => replay::run(&args, &terminal),
         Command::Validate(args) => validate::run(&args, &terminal),
+        Command::New(args) => new::run(&args, &terminal),
+        Command::List(args) => list::run(&args, &terminal),
+        Command::Schema(args) => schema::run(&args, &terminal),
     };
     done.unwrap_or_else(|stop| {
         terminal.complain(&stop.to_string());

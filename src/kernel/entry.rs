@@ -186,6 +186,18 @@ pub enum FailureCode {
 }
 
 impl FailureCode {
+    /// Every code.
+    pub const ALL: [FailureCode; 8] = [
+        FailureCode::AgentCrashed,
+        FailureCode::EffectRefused,
+        FailureCode::EffectInDoubt,
+        FailureCode::OverlappingSteps,
+        FailureCode::AbandonedStep,
+        FailureCode::DeadlineExceeded,
+        FailureCode::BudgetExhausted,
+        FailureCode::Poisoned,
+    ];
+
     /// The code in words, as it is serialised.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,6 +1,7 @@
 //! Scenario files: what they say as data, how they are read, and the agents that they script.
 //!
 //! - [`model`]: a scenario, validated: runtime, outside, agents, inputs, faults, expectations.
+//! - `schema`: the shape of the files, for editors.
 //! - [`script`]: the steps of a scripted agent, with references compiled to places.
 //! - [`mod@format`]: from text to a scenario, or to an error with its place in the file.
 //! - [`load`]: many inputs out of one line, from a seed in the file.
@@ -20,6 +21,8 @@ pub mod judge;
 pub mod load;
 pub mod model;
 pub mod run;
+#[cfg(feature = "cli")]
+pub mod schema;
 pub mod script;
 
 pub use agent::{Stage, scripted};

@@ -96,6 +96,18 @@ impl FaultKind {
         }
     }
 
+    /// Whether it has a length, or an amount.
+    pub const fn lasts(self) -> bool {
+        !matches!(
+            self,
+            FaultKind::LostRequest
+                | FaultKind::LostReply
+                | FaultKind::StoreError
+                | FaultKind::ToolRefuses
+                | FaultKind::ToolUnknown
+        )
+    }
+
     /// What happens, in a sentence.
     pub const fn about(self) -> &'static str {
         match self {

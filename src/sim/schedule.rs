@@ -7,6 +7,7 @@ use super::site::SiteKey;
 use crate::kernel::{Name, Span};
 
 /// When a fault strikes, relative to the request that it strikes.
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Point {
@@ -19,6 +20,7 @@ pub enum Point {
 }
 
 /// What happens at a site instead of the calm thing.
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Fault {
@@ -147,6 +149,7 @@ impl Fault {
 
 /// A fault at a site named in words, as files have it: `{"site": "billing#1 / lease 0 / append tool.called
 /// step 0 / try 1", "fault": "crash", "point": "after", "restart": "1s"}`.
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema), schemars(extend("unevaluatedProperties" = false)))]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Deviation {
     /// The site's name.

@@ -98,18 +98,7 @@ fn ends(doc: &Doc<'_>) -> Decoded<Vec<End>> {
 }
 
 fn code(doc: &Doc<'_>) -> Decoded<FailureCode> {
-    use FailureCode::*;
-    let codes = [
-        AgentCrashed,
-        EffectRefused,
-        EffectInDoubt,
-        OverlappingSteps,
-        AbandonedStep,
-        DeadlineExceeded,
-        BudgetExhausted,
-        Poisoned,
-    ];
-    doc.one_of("failure code", &codes.map(|code| (code.as_str(), code)))
+    doc.one_of("failure code", &FailureCode::ALL.map(|code| (code.as_str(), code)))
 }
 
 /// A number, or an object with `at_least` and `at_most`.

@@ -84,14 +84,10 @@ fn plan(kind: FaultKind, doc: &Doc<'_>, scope: &FaultScope<'_>) -> Decoded<Fault
         return Ok(plan);
     }
     let mut known = vec!["rate", "at_most", "from", "until", "calls", "workers"];
-    match kind {
-        FaultKind::Slow => known.push("times"),
-        FaultKind::LostRequest
-        | FaultKind::LostReply
-        | FaultKind::StoreError
-        | FaultKind::ToolRefuses
-        | FaultKind::ToolUnknown => {}
-        _ => known.push("for"),
+    if kind == FaultKind::Slow {
+        known.push("times");
+    } else if kind.lasts() {
+        known.push("for");
     }
     if !doc.value.is_object() {
         return Err(doc.mistake("this must be a rate from 0 to 1, or an object with a `rate`"));
@@ -159,7 +155,12 @@ fn deviation(doc: &Doc<'_>) -> Decoded<Deviation> {
         let name = kind.value.as_str().unwrap_or_default();
         if names.contains(&name) { doc.mistake(error.to_string()) } else { kind.unknown("fault", names) }
     })?;
-    Ok(Deviation { site, fault, key: None })
+    let deviation = Deviation { site, fault, key: None };
+    // A fault without fields of its own is read whatever stands beside it.
+    let Ok(serde_json::Value::Object(known)) = serde_json::to_value(&deviation) else { return Ok(deviation) };
+    let known: Vec<&str> = known.keys().map(String::as_str).collect();
+    doc.object(&known)?;
+    Ok(deviation)
 }
 
 /// The faults that a deviation can be.

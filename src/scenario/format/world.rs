@@ -112,8 +112,8 @@ pub fn agent_types<'a>(doc: &Doc<'a>) -> Decoded<BTreeSet<&'a str>> {
     Ok(types)
 }
 
-/// The fields of an agent that has more than steps.
-pub const AGENT_FIELDS: [&str; 8] = ["steps", "rust", "version", "retry", "deadline", "priority", "tenant", "batch"];
+/// The fields of an agent that has more than steps, `rust` apart.
+pub const AGENT_FIELDS: [&str; 7] = ["steps", "version", "retry", "deadline", "priority", "tenant", "batch"];
 
 /// `agents`: an object of scripts.
 pub fn agents(
@@ -143,7 +143,7 @@ fn agent(doc: &Doc<'_>, cast: &Cast<'_>, runtime: &RuntimeSettings, start: Times
     if !doc.value.is_object() {
         return Err(doc.mistake("an agent is a list of steps, an object with `steps`, or `\"rust\"`"));
     }
-    let object = doc.object(&AGENT_FIELDS)?;
+    let object = doc.object(&[&["rust"], &AGENT_FIELDS[..]].concat())?;
     Ok(AgentType {
         version: Version(object.or("version", 1, |doc| doc.count(1, u32::MAX))?),
         defaults: defaults(&object, usual, start)?,
