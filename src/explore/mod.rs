@@ -1,5 +1,5 @@
-//! Ways to choose schedules, one file each: [`sweep`], [`exhaust`], [`replay`]; and [`suite`], which makes a
-//! sweep one line of a project's own tests.
+//! Ways to choose schedules, one file each: [`sweep`], [`exhaust`], [`replay`]; [`mod@shrink`], which makes
+//! a failure small; and [`suite`], which makes a sweep one line of a project's own tests.
 //!
 //! Nothing here knows how a world is built or judged: whatever is a [`Subject`] can be explored. Nothing here
 //! reads a clock or prints: who calls hears [`News`] and may [`Halt`] the work. What is found depends on the
@@ -11,8 +11,10 @@ pub mod contain;
 pub mod exhaust;
 mod fidelity;
 pub mod files;
+mod fingerprint;
 mod pool;
 pub mod replay;
+pub mod shrink;
 pub mod suite;
 pub mod sweep;
 
@@ -21,6 +23,7 @@ pub use batch::{Broken, Findings, Group, Stale, Tally};
 pub use contain::Panic;
 pub use fidelity::REPLAY_INVARIANTS;
 pub use files::{FilesError, Loaded};
+pub use fingerprint::{Fingerprint, Strike};
 pub use pool::Halt;
 
 use crate::history::Header;
@@ -129,7 +132,7 @@ pub struct Cause {
 
 impl Cause {
     /// The earliest violation of an outcome, else the first expectation that does not hold.
-    fn of(outcome: &Outcome) -> Cause {
+    pub fn of(outcome: &Outcome) -> Cause {
         if let Some(first) = outcome.violations.iter().min_by_key(|violation| violation.at) {
             let subject_kind = subject_kind(&first.subject).to_owned();
             return Cause { invariant: first.invariant.to_owned(), subject_kind };

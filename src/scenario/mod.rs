@@ -6,6 +6,7 @@
 //! - [`load`]: many inputs out of one line, from a seed in the file.
 //! - [`agent`]: the scripted agent, an interpreter over the runtime's public face.
 //! - `cast`, [`run`]: the programs of a scenario's world, and one scenario under one schedule.
+//! - [`write`](mod@write): scenarios that are written.
 //! - [`expect`], [`judge`](mod@judge): what a scenario expects of its end, and the judgement.
 //!
 //! Nothing here decides anything at random.
@@ -19,6 +20,7 @@ pub mod load;
 pub mod model;
 pub mod run;
 pub mod script;
+pub mod write;
 
 pub use agent::{Stage, scripted};
 pub use expect::{Bound, DeadLetter, EffectCount, EffectFact, End, Ends, Expectation, ExpectationResult, RunEnd};
