@@ -6,8 +6,11 @@
 mod clock;
 mod exhaust;
 mod failures;
+mod merge;
 mod replay;
+mod results;
 mod run;
+mod shrinking;
 mod sweep;
 mod terminal;
 mod validate;
@@ -45,7 +48,8 @@ Example:
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Args),
-    Sweep(sweep::Args),
+    Sweep(Box<sweep::Args>),
+    Merge(merge::Args),
     Exhaust(exhaust::Args),
     Replay(replay::Args),
     Validate(validate::Args),
@@ -123,6 +127,7 @@ fn dispatch(command: Command) -> Exit {
     let done = match command {
         Command::Run(args) => run::run(&args, &terminal),
         Command::Sweep(args) => sweep::run(&args, &terminal),
+        Command::Merge(args) => merge::run(&args, &terminal),
         Command::Exhaust(args) => exhaust::run(&args, &terminal),
         Command::Replay(args) => replay::run(&args, &terminal),
         Command::Validate(args) => validate::run(&args, &terminal),

@@ -60,6 +60,14 @@ impl Terminal {
         let _ = writeln!(io::stderr(), "{text}");
     }
 
+    /// A progress line that only says what is being done.
+    pub(super) fn spinner(&self) -> ProgressBar {
+        let target = if self.live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        bar.set_style(template("{spinner} {elapsed} {msg}"));
+        bar
+    }
+
     /// A progress line over an exploration of subjects with these names.
     pub(super) fn progress<'a>(&self, names: Vec<&'a str>, limit: Option<Span>) -> Progress<'a> {
         let limit = limit.map(|span| Duration::from_micros(span.as_micros().unsigned_abs()));
@@ -98,6 +106,7 @@ impl Progress<'_> {
                 self.bar.set_style(template(line));
             }
             News::Planned(_) => {}
+            News::Finished(_) => {}
             News::Failed(failure) => self.tell(&failure),
         }
         self.watch.halt()

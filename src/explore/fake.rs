@@ -10,6 +10,8 @@ use crate::sim::{Deviation, Fault, Schedule, SiteKey, SiteListing};
 /// Its seeds fail, panic or leak as the fields say.
 #[derive(Clone, Debug, Default)]
 pub struct Fake {
+    /// Its name; `fake` where it has none.
+    pub name: &'static str,
     /// Every multiple of it fails, but 0.
     pub fails: Option<u64>,
     /// This seed panics.
@@ -26,7 +28,7 @@ pub struct Fake {
 
 impl Subject for Fake {
     fn name(&self) -> &str {
-        "fake"
+        if self.name.is_empty() { "fake" } else { self.name }
     }
     fn fixed(&self) -> Option<&[Deviation]> {
         self.fixed.as_deref()

@@ -24,6 +24,12 @@ pub struct Strike {
     pub call: String,
 }
 
+impl std::fmt::Display for Strike {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} × {}", self.fault.as_str(), self.call)
+    }
+}
+
 impl Fingerprint {
     /// The fingerprint of an outcome that broke a promise.
     ///

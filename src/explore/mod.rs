@@ -6,24 +6,29 @@
 //! subjects and the seeds alone, never on the number of threads.
 
 mod agree;
+pub mod aim;
 mod batch;
 pub mod contain;
 pub mod exhaust;
 mod fidelity;
 pub mod files;
 mod fingerprint;
+mod grid;
 mod pool;
 pub mod replay;
+pub mod results;
 pub mod shrink;
 pub mod suite;
 pub mod sweep;
 
 pub use agree::{Difference, Divergence};
-pub use batch::{Broken, Findings, Group, Stale, Tally};
+pub use aim::{Aim, Known, KnownFailure};
+pub use batch::{Broken, Findings, Finished, Group, Sample, Stale, Tally};
 pub use contain::Panic;
 pub use fidelity::REPLAY_INVARIANTS;
 pub use files::{FilesError, Loaded};
 pub use fingerprint::{Fingerprint, Strike};
+pub use grid::{Shard, ShardError};
 pub use pool::Halt;
 
 use crate::history::Header;
@@ -98,6 +103,9 @@ pub enum News {
     Planned(u64),
     /// A schedule failed in a way that this thread had not seen before.
     Failed(Box<Failure>),
+    /// Some schedules of one subject are done. A failure that ends the exploration may make void what is told of later
+    /// ones; each is true all the same.
+    Finished(Box<Finished>),
 }
 
 /// Who listens to [`News`]; the answer [`Halt`] ends the work after the schedules that are being played.

@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use crate::explore::{Cause, Failure};
 use crate::kernel::Json;
+use crate::scenario::Scenario;
+use crate::sim::Deviation;
 
 /// The version of chronodrome that files name as their writer.
 pub const WRITTEN_BY: &str = concat!("chronodrome ", env!("CARGO_PKG_VERSION"));
@@ -39,6 +41,34 @@ pub fn file_name(scenario: &str, failure: &Failure) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || "-_".contains(letter) { letter } else { '-' };
     let name: String = format!("{scenario}-{invariant}-{schedule}").chars().map(plain).collect();
     format!("{name}.json")
+}
+
+/// The text of a file that plays a scenario.
+pub fn text(scenario: &Scenario) -> String {
+    format!("{:#}\n", *scenario.document)
+}
+
+/// The deviations of a short list, a line each; of a long one how many there are.
+pub fn in_words(deviations: &[Deviation]) -> Vec<String> {
+    const TOLD_MOST: usize = 3;
+    if deviations.is_empty() {
+        return vec!["no deviation at all: the calm schedule fails".to_owned()];
+    }
+    let mut lines: Vec<String> = deviations.iter().take(TOLD_MOST).map(deviation_in_words).collect();
+    if let Some(more) = deviations.len().checked_sub(TOLD_MOST).filter(|more| *more > 0) {
+        lines.push(format!("and {}", super::counted(more as u64, "more deviation", "more deviations")));
+    }
+    lines
+}
+
+/// A kind of fault, its values, and where it strikes.
+fn deviation_in_words(deviation: &Deviation) -> String {
+    let plain = |value: &Value| value.to_string().replace(['"', '{', '}'], "").replace(':', " ");
+    let fault = serde_json::to_value(deviation.fault).unwrap_or_default();
+    let values = fault.as_object().into_iter().flatten().filter(|(name, _)| *name != "fault");
+    let values: Vec<String> = values.map(|(name, value)| format!("{name} {}", plain(value))).collect();
+    let values = if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) };
+    format!("{}{values} at {}", deviation.fault.kind().as_str(), deviation.site)
 }
 
 #[cfg(test)]

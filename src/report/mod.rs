@@ -4,6 +4,7 @@
 
 pub mod exhaust;
 pub mod failure;
+pub mod junit;
 pub mod outcome;
 mod style;
 pub mod sweep;
