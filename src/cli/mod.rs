@@ -8,6 +8,7 @@ mod exhaust;
 mod failures;
 mod replay;
 mod run;
+mod shrink;
 mod sweep;
 mod terminal;
 mod validate;
@@ -48,6 +49,7 @@ enum Command {
     Sweep(sweep::Args),
     Exhaust(exhaust::Args),
     Replay(replay::Args),
+    Shrink(shrink::Args),
     Validate(validate::Args),
 }
 
@@ -125,6 +127,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Sweep(args) => sweep::run(&args, &terminal),
         Command::Exhaust(args) => exhaust::run(&args, &terminal),
         Command::Replay(args) => replay::run(&args, &terminal),
+        Command::Shrink(args) => shrink::run(&args, &terminal),
         Command::Validate(args) => validate::run(&args, &terminal),
     };
     done.unwrap_or_else(|stop| {

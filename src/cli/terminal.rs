@@ -60,6 +60,12 @@ impl Terminal {
         let _ = writeln!(io::stderr(), "{text}");
     }
 
+    /// A line that says how far something is.
+    pub(super) fn line(&self, form: &str) -> ProgressBar {
+        let target = if self.live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        ProgressBar::with_draw_target(None, target).with_style(template(form))
+    }
+
     /// A progress line over an exploration of subjects with these names.
     pub(super) fn progress<'a>(&self, names: Vec<&'a str>, limit: Option<Span>) -> Progress<'a> {
         let limit = limit.map(|span| Duration::from_micros(span.as_micros().unsigned_abs()));
