@@ -10,6 +10,7 @@ mod merge;
 mod replay;
 mod results;
 mod run;
+mod shrink;
 mod shrinking;
 mod sweep;
 mod terminal;
@@ -52,6 +53,7 @@ enum Command {
     Merge(merge::Args),
     Exhaust(exhaust::Args),
     Replay(replay::Args),
+    Shrink(shrink::Args),
     Validate(validate::Args),
 }
 
@@ -130,6 +132,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Merge(args) => merge::run(&args, &terminal),
         Command::Exhaust(args) => exhaust::run(&args, &terminal),
         Command::Replay(args) => replay::run(&args, &terminal),
+        Command::Shrink(args) => shrink::run(&args, &terminal),
         Command::Validate(args) => validate::run(&args, &terminal),
     };
     done.unwrap_or_else(|stop| {

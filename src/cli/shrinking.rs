@@ -12,7 +12,7 @@ use crate::explore::shrink::{Limits, shrink};
 use crate::explore::{Aim, Failure, Findings, Fingerprint, Loaded};
 use crate::report::failure;
 use crate::scenario::Scenario;
-use crate::scenario::write::regression;
+use crate::scenario::write;
 use crate::sim::{Deviation, Schedule};
 
 /// Where and how long failures are shrunk.
@@ -41,7 +41,7 @@ impl Shrink<'_> {
             .collect();
         let watch = Watch::start(Some(self.budget));
         let mut files = Vec::new();
-        let bar = self.terminal.spinner();
+        let bar = self.terminal.line("{spinner} {elapsed} {msg}");
         for (nth, failure) in wanted.iter().enumerate() {
             let left = self.budget.saturating_sub(watch.elapsed());
             let share = left / (wanted.len() - nth) as u32;
@@ -89,7 +89,7 @@ impl Shrink<'_> {
     fn unshrunk(&self, failure: &Failure) -> Option<FileLine> {
         let scenario = &self.loaded[failure.subject].scenario;
         let cause = failure.cause();
-        let regression = regression(scenario, &failure.outcome.deviations, &cause.invariant);
+        let regression = write::regression(scenario, &failure.outcome.deviations, &cause.invariant);
         let list = regression.deviations.clone().unwrap_or_default();
         let alike = replay(&regression, &list, None).is_ok_and(|mut replayed| {
             self.aim.apply(&mut replayed.outcome);
@@ -114,9 +114,9 @@ impl Shrink<'_> {
             shrunk,
             last: last.map(|strike| strike.to_string()),
             deviations: list.iter().map(|deviation| Deviation { key: None, ..deviation.clone() }).collect(),
-            story: failure::in_words(list),
+            story: self.story(file, list),
             name: failure::file_name(&self.loaded[failure.subject].scenario.name, failure),
-            text: failure::text(file),
+            text: write::text(file),
         }
     }
 

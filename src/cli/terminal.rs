@@ -60,12 +60,10 @@ impl Terminal {
         let _ = writeln!(io::stderr(), "{text}");
     }
 
-    /// A progress line that only says what is being done.
-    pub(super) fn spinner(&self) -> ProgressBar {
+    /// A line that says how far something is.
+    pub(super) fn line(&self, form: &str) -> ProgressBar {
         let target = if self.live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(None, target);
-        bar.set_style(template("{spinner} {elapsed} {msg}"));
-        bar
+        ProgressBar::with_draw_target(None, target).with_style(template(form))
     }
 
     /// A progress line over an exploration of subjects with these names.

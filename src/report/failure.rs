@@ -1,31 +1,19 @@
-//! A failure as a file that is itself a scenario: the scenario's own document with the deviations that broke it.
-
-use serde_json::{Value, json};
+//! A failure as a file that is itself a scenario: the scenario with the deviations that broke it.
 
 use crate::explore::{Cause, Failure};
-use crate::kernel::Json;
-use crate::scenario::Scenario;
-use crate::sim::Deviation;
+use crate::scenario::{Scenario, write};
 
-/// The version of chronodrome that files name as their writer.
-pub const WRITTEN_BY: &str = concat!("chronodrome ", env!("CARGO_PKG_VERSION"));
+pub use crate::scenario::write::WRITTEN_BY;
 
-/// The document of a failure: that of its scenario, its faults replaced by the deviations that came about, and
+/// The scenario that plays a failure of `scenario` again: its faults are replaced by the deviations that came about, and
 /// `violates` by what it broke. It plays the same without the seed.
-pub fn document(scenario: &Json, failure: &Failure) -> Value {
-    let mut document: Value = (**scenario).clone();
-    let Value::Object(members) = &mut document else { return document };
-    let until = members.remove("faults").and_then(|faults| faults.get("until").cloned());
-    if let Some(until) = until {
-        members.insert("faults".to_owned(), json!({ "until": until }));
-    }
-    members.insert("deviations".to_owned(), json!(failure.outcome.deviations));
-    members.remove("violates");
-    if let Some(first) = failure.outcome.violations.iter().min_by_key(|violation| violation.at) {
-        members.insert("violates".to_owned(), json!(first.invariant));
-    }
-    members.insert("written_by".to_owned(), json!(WRITTEN_BY));
-    document
+pub fn regression(scenario: &Scenario, failure: &Failure) -> Scenario {
+    write::regression(scenario, &failure.outcome.deviations, &failure.cause().invariant)
+}
+
+/// The text of the file of a failure of `scenario`.
+pub fn text(scenario: &Scenario, failure: &Failure) -> String {
+    write::text(&regression(scenario, failure))
 }
 
 /// The name of a failure's file: what was broken and the schedule that broke it, in characters that every file
@@ -43,39 +31,12 @@ pub fn file_name(scenario: &str, failure: &Failure) -> String {
     format!("{name}.json")
 }
 
-/// The text of a file that plays a scenario.
-pub fn text(scenario: &Scenario) -> String {
-    format!("{:#}\n", *scenario.document)
-}
-
-/// The deviations of a short list, a line each; of a long one how many there are.
-pub fn in_words(deviations: &[Deviation]) -> Vec<String> {
-    const TOLD_MOST: usize = 3;
-    if deviations.is_empty() {
-        return vec!["no deviation at all: the calm schedule fails".to_owned()];
-    }
-    let mut lines: Vec<String> = deviations.iter().take(TOLD_MOST).map(deviation_in_words).collect();
-    if let Some(more) = deviations.len().checked_sub(TOLD_MOST).filter(|more| *more > 0) {
-        lines.push(format!("and {}", super::counted(more as u64, "more deviation", "more deviations")));
-    }
-    lines
-}
-
-/// A kind of fault, its values, and where it strikes.
-fn deviation_in_words(deviation: &Deviation) -> String {
-    let plain = |value: &Value| value.to_string().replace(['"', '{', '}'], "").replace(':', " ");
-    let fault = serde_json::to_value(deviation.fault).unwrap_or_default();
-    let values = fault.as_object().into_iter().flatten().filter(|(name, _)| *name != "fault");
-    let values: Vec<String> = values.map(|(name, value)| format!("{name} {}", plain(value))).collect();
-    let values = if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) };
-    format!("{}{values} at {}", deviation.fault.kind().as_str(), deviation.site)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::explore::fake;
     use crate::sim::Schedule;
+    use serde_json::json;
 
     fn failure(schedule: Schedule) -> Failure {
         let mut outcome = fake::held();
@@ -87,19 +48,23 @@ mod tests {
 
     #[test]
     fn a_failure_is_its_scenario_with_the_list_in_place_of_the_faults() {
-        let scenario = Json::new(json!({
-            "format": 1, "name": "n", "faults": { "crash": 0.1, "until": "+1h" }, "violates": "old", "inputs": [1]
-        }));
-        assert_eq!(
-            document(&scenario, &failure(Schedule::Seed(7))),
-            json!({
-                "format": 1, "name": "n", "inputs": [1],
-                "faults": { "until": "+1h" },
-                "deviations": [{ "site": "w1 / lease 0 / append", "fault": "lost_reply" }],
-                "violates": "log-dense",
-                "written_by": WRITTEN_BY,
-            })
-        );
+        let document = json!({
+            "name": "n", "agents": { "a": [] }, "faults": { "crash": 0.1, "until": "+1h" }, "violates": "old"
+        });
+        let scenario = Scenario::of_document(&document).expect("it is valid");
+        let text = text(&scenario, &failure(Schedule::Seed(7)));
+        let written = Scenario::parse(&text, "x.json").unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let list = json!([{ "site": "w1 / lease 0 / append", "fault": "lost_reply" }]);
+        let wanted = [
+            ("faults", json!({ "until": "+1h" })),
+            ("deviations", list),
+            ("violates", json!("log-dense")),
+            ("written_by", json!(WRITTEN_BY)),
+            ("agents", json!({ "a": [] })),
+        ];
+        for (member, value) in wanted {
+            assert_eq!(written.document[member], value, "{member}");
+        }
     }
 
     #[test]

@@ -2,10 +2,12 @@
 //!
 //! Everything here makes text out of what `explore` and `scenario` give; nothing here plays, judges or prints.
 
+pub mod deviation;
 pub mod exhaust;
 pub mod failure;
 pub mod junit;
 pub mod outcome;
+pub mod shrink;
 mod style;
 pub mod sweep;
 

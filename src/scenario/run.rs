@@ -80,6 +80,21 @@ pub struct Runner {
     setup: Setup,
 }
 
+impl Scenario {
+    /// Plays this scenario once, under `schedule`. Who plays many keeps a [`Runner`].
+    ///
+    /// ```
+    /// use chronodrome::scenario::Scenario;
+    /// use chronodrome::sim::Schedule;
+    /// let text = r#"{ "name": "n", "agents": { "a": [ { "complete": 1 } ] }, "inputs": [ { "to": "a" } ] }"#;
+    /// let scenario = Scenario::parse(text, "n.json").unwrap();
+    /// assert!(scenario.run(&Schedule::Calm).held());
+    /// ```
+    pub fn run(&self, schedule: &Schedule) -> Outcome {
+        Runner::new(self).play(schedule, Options::default())
+    }
+}
+
 /// Feeds the history to the checks as it grows.
 struct Bench {
     checker: Checker,
