@@ -5,6 +5,7 @@
 pub mod exhaust;
 pub mod failure;
 pub mod outcome;
+pub mod story;
 mod style;
 pub mod sweep;
 
