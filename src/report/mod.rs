@@ -3,8 +3,10 @@
 //! Everything here makes text out of what `explore` and `scenario` give; nothing here plays, judges or prints.
 
 pub mod exhaust;
+pub mod explain;
 pub mod failure;
 pub mod outcome;
+pub mod recorded;
 pub mod story;
 mod style;
 pub mod sweep;

@@ -2,7 +2,7 @@
 //!
 //! - `facts`: names, calls and leases of a history; `focus`: what the broken promise is about;
 //! - `turns`: one sentence for each event that matters; `belief`: what an actor took for true;
-//! - `headline`: all of it in two lines; `tell`: all of it; `words`: requests, answers and faults as people say them.
+//! - `headline`: all of it in two lines; `tell`: all of it; [`spacetime`]: all of it as a diagram; `words`: requests, answers and faults as people say them.
 //!
 //! Everything follows from the kinds of events: no invariant has a text of its own here beyond its own sentence.
 
@@ -10,6 +10,7 @@ mod belief;
 mod facts;
 mod focus;
 mod headline;
+pub mod spacetime;
 mod tell;
 mod turns;
 pub(super) mod words;

@@ -98,7 +98,7 @@ pub fn tell(case: &Case<'_>) -> Story {
 }
 
 /// The turns that are told: all that tell something, and the steps around them.
-fn kept(turns: &[Turn]) -> (Vec<&Turn>, usize) {
+pub(super) fn kept(turns: &[Turn]) -> (Vec<&Turn>, usize) {
     let able: Vec<&Turn> = turns.iter().filter(|turn| turn.weight > Weight::Routine).collect();
     let turning = |turn: &Turn| turn.weight >= Weight::Deviation;
     let near = |place: usize| {

@@ -180,7 +180,7 @@ pub(super) fn nacked(disposition: &crate::kernel::Disposition) -> &'static str {
 }
 
 /// What a site's call is, as a noun: from the words of the site.
-pub(super) fn site_noun(site: &str) -> String {
+pub(crate) fn site_noun(site: &str) -> String {
     let mut parts = site.split(" / ").skip(1).filter(|part| !part.starts_with("lease ") && !part.starts_with("try "));
     let Some(what) = parts.next() else { return site.to_owned() };
     let (verb, rest) = what.split_once(' ').unwrap_or((what, ""));
@@ -205,7 +205,7 @@ pub(super) fn site_noun(site: &str) -> String {
 }
 
 /// What a fault at a site did, after the name of whom it befell: `died right after the record of stripe.charge`.
-pub(super) fn befell(fault: &Fault, site: &str) -> String {
+pub(crate) fn befell(fault: &Fault, site: &str) -> String {
     let noun = site_noun(site);
     match fault {
         Fault::Crash { point: Point::Before, .. } => format!("died just before {noun}"),
