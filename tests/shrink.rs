@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use chronodrome::explore::shrink::{Limits, Shrunk, shrink};
 use chronodrome::explore::Failure;
+use chronodrome::explore::shrink::{Limits, Shrunk, shrink};
 use chronodrome::scenario::{Outcome, Scenario, write};
 use chronodrome::sim::{Deviation, Schedule};
 use serde_json::{Value, json};

@@ -3,8 +3,11 @@
 //! Results go to standard output, progress and diagnostics to standard error. This is the one room that looks at
 //! a wall clock, at the environment and at signals.
 
+mod check;
 mod clock;
+mod diff;
 mod exhaust;
+mod explain;
 mod failures;
 mod merge;
 mod replay;
@@ -23,6 +26,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::explore::contain::{contain, note_places};
+use crate::explore::recorded::RecordedError;
 use crate::explore::{FilesError, Panic};
 use terminal::Terminal;
 
@@ -37,7 +41,7 @@ struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
     0  everything held
-    1  a promise was broken: an invariant or an expectation
+    1  a promise was broken: an invariant or an expectation; or two histories differ
     2  the input is wrong: usage, scenario or file
     3  determinism was broken: one schedule gave two histories
    70  a fault of chronodrome itself
@@ -54,6 +58,9 @@ enum Command {
     Exhaust(exhaust::Args),
     Replay(replay::Args),
     Shrink(shrink::Args),
+    Explain(explain::Args),
+    Check(check::Args),
+    Diff(diff::Args),
     Validate(validate::Args),
 }
 
@@ -86,6 +93,8 @@ impl Exit {
 enum Stop {
     #[error(transparent)]
     Files(#[from] FilesError),
+    #[error(transparent)]
+    Recorded(#[from] RecordedError),
     #[error("{0}")]
     Usage(String),
     #[error("{}: it cannot be written: {error}", path.display())]
@@ -133,6 +142,9 @@ fn dispatch(command: Command) -> Exit {
         Command::Exhaust(args) => exhaust::run(&args, &terminal),
         Command::Replay(args) => replay::run(&args, &terminal),
         Command::Shrink(args) => shrink::run(&args, &terminal),
+        Command::Explain(args) => explain::run(&args, &terminal),
+        Command::Check(args) => check::run(&args, &terminal),
+        Command::Diff(args) => diff::run(&args, &terminal),
         Command::Validate(args) => validate::run(&args, &terminal),
     };
     done.unwrap_or_else(|stop| {

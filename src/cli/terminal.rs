@@ -20,6 +20,8 @@ pub(super) struct Terminal {
     pub(super) style: Style,
     /// How diagnostics are written.
     diagnostics: Style,
+    /// Whether results go to a terminal.
+    pub(super) shown: bool,
     /// Whether somebody watches the standard error.
     live: bool,
 }
@@ -30,6 +32,7 @@ impl Terminal {
         let live = io::stderr().is_terminal();
         Terminal {
             style: Style { colour: colours && io::stdout().is_terminal() },
+            shown: io::stdout().is_terminal(),
             diagnostics: Style { colour: colours && live },
             live,
         }

@@ -1,5 +1,6 @@
-//! Ways to choose schedules, one file each: [`sweep`], [`exhaust`], [`replay`]; [`mod@shrink`], which makes
-//! a failure small; and [`suite`], which makes a sweep one line of a project's own tests.
+//! Ways to choose schedules, one file each: [`sweep`], [`exhaust`], [`replay`]; [`mod@shrink`], which makes a failure
+//! small; [`explain`], which varies one that fails; and [`suite`], which makes a sweep one line of a project's own tests.
+//! [`recorded`] and [`mod@diff`] look at histories that were written down.
 //!
 //! Nothing here knows how a world is built or judged: whatever is a [`Subject`] can be explored. Nothing here
 //! reads a clock or prints: who calls hears [`News`] and may [`Halt`] the work. What is found depends on the
@@ -9,12 +10,15 @@ mod agree;
 pub mod aim;
 mod batch;
 pub mod contain;
+pub mod diff;
 pub mod exhaust;
+pub mod explain;
 mod fidelity;
 pub mod files;
 mod fingerprint;
 mod grid;
 mod pool;
+pub mod recorded;
 pub mod replay;
 pub mod results;
 pub mod shrink;

@@ -1,19 +1,23 @@
 //! A failure as a file that is itself a scenario: the scenario with the deviations that broke it.
 
+use std::path::{Path, PathBuf};
+
+use super::story::{Case, headline};
+use crate::explore::results::{FileLine, Made};
 use crate::explore::{Cause, Failure};
-use crate::scenario::{Scenario, write};
+use crate::scenario::{self, Scenario};
 
 pub use crate::scenario::write::WRITTEN_BY;
 
-/// The scenario that plays a failure of `scenario` again: its faults are replaced by the deviations that came about, and
+/// The scenario that plays a failure of the scenario `of` again: its faults are replaced by the deviations that came about, and
 /// `violates` by what it broke. It plays the same without the seed.
-pub fn regression(scenario: &Scenario, failure: &Failure) -> Scenario {
-    write::regression(scenario, &failure.outcome.deviations, &failure.cause().invariant)
+pub fn regression(of: &Scenario, failure: &Failure) -> Scenario {
+    scenario::write::regression(of, &failure.outcome.deviations, &failure.cause().invariant)
 }
 
-/// The text of the file of a failure of `scenario`.
-pub fn text(scenario: &Scenario, failure: &Failure) -> String {
-    write::text(&regression(scenario, failure))
+/// The text of the file of a failure of the scenario `of`.
+pub fn text(of: &Scenario, failure: &Failure) -> String {
+    scenario::write::text(&regression(of, failure))
 }
 
 /// The name of a failure's file: what was broken and the schedule that broke it, in characters that every file
@@ -29,6 +33,26 @@ pub fn file_name(scenario: &str, failure: &Failure) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || "-_".contains(letter) { letter } else { '-' };
     let name: String = format!("{scenario}-{invariant}-{schedule}").chars().map(plain).collect();
     format!("{name}.json")
+}
+
+/// A file with all that its maker gives it: the id of its scenario in lines, its name, and its story.
+pub fn complete(made: Made, id: &str, name: String) -> FileLine {
+    let case = Case::of_outcome(&made.header, &made.records, &made.outcome);
+    let story = headline(&case).lines().map(ToOwned::to_owned).collect();
+    FileLine { of: id.to_owned(), name, story, ..made.file }
+}
+
+/// Writes the file of a failure into a directory, which is made if it is not there.
+///
+/// # Errors
+/// With the path that cannot be written.
+pub fn write(directory: &Path, file: &FileLine) -> Result<PathBuf, (PathBuf, std::io::Error)> {
+    std::fs::create_dir_all(directory).map_err(|error| (directory.to_owned(), error))?;
+    let path = directory.join(&file.name);
+    match std::fs::write(&path, &file.text) {
+        Ok(()) => Ok(path),
+        Err(error) => Err((path, error)),
+    }
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ impl<'a> Case<'a> {
         let mut out = format!("{}\n", counted(scenario.counts.schedules, "schedule", "schedules"));
         let mut failures = Vec::new();
         for failure in report.summary.failures.iter().filter(|failure| failure.scenario == place) {
-            let told = told(report, failure);
+            let told = failure_told(report, failure);
             if failure.is_known() {
                 let _ = write!(out, "known: {}", told.join("\n"));
             } else {
@@ -61,13 +61,13 @@ impl<'a> Case<'a> {
     }
 }
 
-fn told(report: &Report<'_>, failure: &FailureSummary) -> [String; 3] {
+fn failure_told(report: &Report<'_>, failure: &FailureSummary) -> [String; 3] {
     let cause = &failure.cause;
     let many = counted(failure.count, "schedule", "schedules");
     let mut body = String::from("\n");
     for sample in &failure.samples {
         body.push_str(&broken(&sample.failure, Style::PLAIN));
-        for line in sample.file.iter().flat_map(|file| &file.story) {
+        for line in sample.file.iter().flat_map(super::sweep::told) {
             let _ = writeln!(body, "  {line}");
         }
         let _ = writeln!(body, "  {}", report.command(failure, sample));

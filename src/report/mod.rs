@@ -4,10 +4,13 @@
 
 pub mod deviation;
 pub mod exhaust;
+pub mod explain;
 pub mod failure;
 pub mod junit;
 pub mod outcome;
+pub mod recorded;
 pub mod shrink;
+pub mod story;
 mod style;
 pub mod sweep;
 

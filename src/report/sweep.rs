@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Style, counted, grouped};
+use super::{Style, counted, deviation, grouped};
 use crate::check::Sometimes;
 use crate::explore::results::{
     Counts, DivergenceLine, FailureLine, FailureSummary, FileLine, SampleSummary, ScenarioSummary, Summary,
@@ -75,7 +75,7 @@ impl Report<'_> {
         text.push_str(&broken(&first.failure, style));
         for sample in &failure.samples {
             let _ = writeln!(text, "  {}: {}", sample_in_words(sample), deviations_in_words(sample));
-            for line in sample.file.iter().flat_map(|file| &file.story) {
+            for line in sample.file.iter().flat_map(told) {
                 let _ = writeln!(text, "    {line}");
             }
             if let Some(reason) = &sample.known {
@@ -325,6 +325,19 @@ fn scenario_document(scenario: &ScenarioSummary) -> Value {
 fn deviation_counts(sample: &SampleSummary) -> Value {
     let shrunk = sample.file.as_ref().filter(|file| file.shrunk.is_some());
     json!({ "before": sample.failure.deviations, "after": shrunk.map(|file| file.deviations.len()) })
+}
+
+/// The story of a file, and its deviations as long as they are few.
+pub(super) fn told(file: &FileLine) -> Vec<String> {
+    const DEVIATIONS_MOST: usize = 3;
+    let mut lines = file.story.clone();
+    for deviation in file.deviations.iter().take(DEVIATIONS_MOST) {
+        lines.push(format!("{}: {}", deviation.site, deviation::in_words(deviation)));
+    }
+    if let Some(more) = file.deviations.len().checked_sub(DEVIATIONS_MOST).filter(|more| *more > 0) {
+        lines.push(format!("and {}", counted(more as u64, "more deviation", "more deviations")));
+    }
+    lines
 }
 
 fn sample_in_words(sample: &SampleSummary) -> String {

@@ -156,7 +156,8 @@ mod tests {
 
     fn scenarios() -> Vec<Scenario> {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
-        let files = std::fs::read_dir(directory).expect("there are scenarios").map(|entry| entry.expect("a file").path());
+        let files =
+            std::fs::read_dir(directory).expect("there are scenarios").map(|entry| entry.expect("a file").path());
         let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
         files.sort();
         let scenarios = files.iter().filter(|path| !path.to_string_lossy().ends_with(".schema.json"));
@@ -166,7 +167,10 @@ mod tests {
     fn deviations() -> Vec<Deviation> {
         let flight = Point::Flight(Span::from_millis(45_007));
         vec![
-            Deviation::named("a#1 / lease 0 / read / try 1", Fault::Crash { point: flight, restart: Span::from_secs(1) }),
+            Deviation::named(
+                "a#1 / lease 0 / read / try 1",
+                Fault::Crash { point: flight, restart: Span::from_secs(1) },
+            ),
             Deviation::named("a#1 / lease 1 / perform e step 0 / try 1", Fault::ToolUnknown { happened: true }),
             Deviation::named("w1 / speed", Fault::Slow { factor: 3 }),
         ]
@@ -186,7 +190,8 @@ mod tests {
                 (tool.refuses_ppm, tool.unknown_ppm) = (0, 0);
             }
             let text_once = text(&written);
-            let read = Scenario::parse(&text_once, &scenario.name).unwrap_or_else(|error| panic!("{error}\n{text_once}"));
+            let read =
+                Scenario::parse(&text_once, &scenario.name).unwrap_or_else(|error| panic!("{error}\n{text_once}"));
             assert_eq!(meaning(&read), meaning(&written));
             assert_eq!(read.document, written.document);
             let again = regression(&read, &deviations(), "inbox-once");

@@ -8,10 +8,12 @@
 //! Nothing here is about time, threads or shards of one machine: many small sweeps give what a large one gives.
 
 mod batches;
+mod files;
 mod line;
 mod record;
 mod summary;
 
+pub use files::{Made, as_it_is, smallest};
 pub use line::{
     BatchLine, Broke, Counts, CoverageLine, DivergenceLine, FORMAT, FailingCount, FailureLine, FileLine, Line, Missed,
     PanicLine, ReadLines, ScenarioEntry, Shrinking, StaleLine, SweepLine, WRITTEN_BY, WrongLine, read_lines,
