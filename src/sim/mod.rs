@@ -1,7 +1,8 @@
 //! The simulated world: virtual clock, executor, transport that bends calls, outside world.
 //!
 //! - [`faults`], [`schedule`], [`site`]: what may deviate, what does, and how places are named;
-//! - `decide`: the only room in which anything is random, drawn from seed and site alone;
+//! - `decide`: the only room in which anything is random, drawn from seed and site alone; `swarm`: what a seed is
+//!   bent on;
 //! - `executor`: tasks and an agenda in virtual time; it knows nothing of networks;
 //! - `core`, `transport`, `outside`: workers, calls on their way, the store behind them, and what really happened;
 //! - `machine`: what a program sees; `world`: one world from its start to its end.
@@ -16,6 +17,7 @@ mod machine;
 mod outside;
 pub mod schedule;
 pub mod site;
+mod swarm;
 mod transport;
 mod world;
 

@@ -121,6 +121,20 @@ impl Class {
     }
 }
 
+impl Class {
+    /// The number of what is no request, as part of a site.
+    pub fn number(self) -> u32 {
+        match self {
+            Class::Grant => call::GRANT,
+            Class::Timer => call::TIMER,
+            Class::Clock => call::CLOCK,
+            Class::Speed => call::SPEED,
+            Class::Term => call::TERM,
+            Class::Store | Class::Outside { .. } | Class::Client => unreachable!("its request has a number"),
+        }
+    }
+}
+
 /// Which calls there are, as part of a site: the methods, then what is no method.
 pub(super) mod call {
     pub const PERFORM: u32 = 1;
