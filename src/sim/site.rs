@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::faults::FaultKind;
+use crate::history::Called;
 use crate::kernel::{
     AgentId, Attempt, EffectId, MessageId, Name, Perform, Release, Request, RunId, RunIds, Step, Timestamp,
 };
@@ -119,6 +120,22 @@ impl Class {
             Class::Speed => &[Slow],
         }
     }
+}
+
+/// The kinds of fault that can strike at a call, or at what is no call: made by a worker or by a client; `keyed`
+/// says whether some tool of the outside honours keys, so that a request to it may be doubled.
+pub fn kinds_at(called: Called, by_worker: bool, keyed: bool) -> &'static [FaultKind] {
+    let class = match called {
+        Called::Lease => Class::Grant,
+        Called::Term => Class::Term,
+        Called::Armed => Class::Timer,
+        Called::Clock => Class::Clock,
+        Called::Speed => Class::Speed,
+        Called::Perform => Class::Outside { honours_key: keyed },
+        _ if by_worker => Class::Store,
+        _ => Class::Client,
+    };
+    class.kinds()
 }
 
 impl Class {
