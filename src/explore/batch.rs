@@ -9,7 +9,7 @@ use super::aim::Aim;
 use super::contain::contain;
 use super::pool::{Bench, Done, Merge};
 use super::{Cause, Divergence, Failure, Fingerprint, News, Panic, Player, Strike, Subject};
-use crate::check::Sometimes;
+use crate::check::{Cells, Moments, Sometimes};
 use crate::scenario::{Options, Outcome};
 use crate::sim::Schedule;
 use crate::sim::{Deviation, FaultKind};
@@ -44,6 +44,10 @@ pub struct Tally {
     pub faults: BTreeMap<FaultKind, u64>,
     /// The *sometimes* properties that were reached.
     pub reached: BTreeSet<Sometimes>,
+    /// Which kinds of fault struck which calls in which phase.
+    pub covered: Cells,
+    /// Which calls came up in which phase.
+    pub moments: Moments,
 }
 
 impl Tally {
@@ -58,6 +62,8 @@ impl Tally {
             *self.faults.entry(deviation.fault.kind()).or_default() += 1;
         }
         self.reached.extend(outcome.reached.iter().copied());
+        self.covered.add(&outcome.covered);
+        self.moments.add(&outcome.moments);
     }
 
     /// Adds the counts of other schedules.
@@ -73,6 +79,8 @@ impl Tally {
             *self.faults.entry(*kind).or_default() += count;
         }
         self.reached.extend(other.reached.iter().copied());
+        self.covered.add(&other.covered);
+        self.moments.add(&other.moments);
     }
 }
 

@@ -123,6 +123,8 @@ pub fn held() -> Outcome {
         ends: Default::default(),
         expectations: Vec::new(),
         reached: Vec::new(),
+        covered: Default::default(),
+        moments: Default::default(),
         not_judged: Vec::new(),
         sites: Vec::new(),
         stale: Vec::new(),
