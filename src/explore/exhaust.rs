@@ -3,7 +3,7 @@
 use super::batch::{Batch, Broken, Findings, Hand};
 use super::contain::contain;
 use super::pool::{Bench, Done, work_through};
-use super::{Failure, Halt, Listener, News, Panic, Subject};
+use super::{Aim, Failure, Halt, Listener, News, Panic, Subject};
 use crate::scenario::{Options, Outcome};
 use crate::sim::{Schedule, SiteListing};
 
@@ -64,7 +64,7 @@ impl Plan {
     pub fn run(&self, subject: &dyn Subject, jobs: usize, fail_fast: bool, listener: &mut Listener<'_>) -> Exhausted {
         let planned = self.schedules();
         listener(News::Planned(planned));
-        let singles = Singles { plan: self, subject, fail_fast, all: self.singles() };
+        let singles = Singles { plan: self, subject, aim: Aim::default(), fail_fast, all: self.singles() };
         let units = planned.div_ceil(BATCH);
         let (mut findings, halted) =
             work_through(jobs, units, Hand::default, |hand, unit, bench| singles.unit(hand, unit, bench), listener);
@@ -94,6 +94,7 @@ impl Plan {
 struct Singles<'a> {
     plan: &'a Plan,
     subject: &'a dyn Subject,
+    aim: Aim,
     fail_fast: bool,
     all: Vec<(usize, usize)>,
 }
@@ -106,7 +107,8 @@ impl<'a> Singles<'a> {
         let schedules: Vec<_> = self.all[range].iter().map(|&(site, value)| self.schedule(site, value)).collect();
         // Order 0 is that of the calm run.
         let (order, last_number) = (number + 1, planned - 1);
-        let batch = Batch { subject: self.subject, place: 0, fail_fast: self.fail_fast, order, number, last_number };
+        let (subject, fail_fast) = (self.subject, self.fail_fast);
+        let batch = Batch { subject, place: 0, aim: &self.aim, fail_fast, order, number, last_number };
         batch.play(hand, &schedules, bench)
     }
 

@@ -8,6 +8,7 @@
 //! - [`code`]: what an agent type does: a script, or Rust code that a test brings along.
 //! - [`agent`]: the scripted agent, an interpreter over the runtime's public face.
 //! - `cast`, [`run`]: the programs of a scenario's world, and one scenario under one schedule.
+//! - [`write`](mod@write), `layout`: scenarios that are written; `steps`: the way through a document's steps.
 //! - [`expect`], [`judge`](mod@judge): what a scenario expects of its end, and the judgement.
 //!
 //! Nothing here decides anything at random.
@@ -18,12 +19,15 @@ pub mod code;
 pub mod expect;
 pub mod format;
 pub mod judge;
+mod layout;
 pub mod load;
 pub mod model;
 pub mod run;
 #[cfg(feature = "cli")]
 pub mod schema;
 pub mod script;
+mod steps;
+pub mod write;
 
 pub use agent::{Stage, scripted};
 pub use code::{Code, Make};

@@ -7,12 +7,11 @@ use std::str::FromStr;
 use super::code::{Code, Make};
 use super::expect::Expectation;
 use super::format::ScenarioError;
-use super::run::{Options, Outcome, Runner};
 use crate::kernel::{
     AgentId, IdError, Json, Message, MessageId, Name, RunRetryPolicy, Span, SpecDefaults, Timestamp, Version,
 };
 use crate::runtime::Agent;
-use crate::sim::{Deviation, Faults, Schedule, Tool};
+use crate::sim::{Deviation, Faults, Tool};
 
 /// The agent type of the probe that is sent after healing; scenario files may not define it.
 pub const PROBE: &str = "probe";
@@ -273,14 +272,6 @@ impl Scenario {
             }
         }
         Ok(scenario)
-    }
-
-    /// Plays it under `schedule`.
-    ///
-    /// # Panics
-    /// When an agent's Rust code is missing: see [`Scenario::without_code`].
-    pub fn run(&self, schedule: &Schedule) -> Outcome {
-        Runner::new(self).play(schedule, Options::default())
     }
 }
 
