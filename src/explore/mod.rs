@@ -15,6 +15,8 @@ mod fingerprint;
 mod pool;
 pub mod replay;
 pub mod shrink;
+#[cfg(feature = "proptest")]
+pub mod strategy;
 pub mod suite;
 pub mod sweep;
 

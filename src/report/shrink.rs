@@ -38,7 +38,10 @@ impl Report<'_> {
             let _ = writeln!(text, "  {what:<13} {value}");
         };
         if !shrunk.reproduced {
-            line("verdict", &style.notable("its deviations, played as a list, do not fail as it did: nothing was shrunk"));
+            line(
+                "verdict",
+                &style.notable("its deviations, played as a list, do not fail as it did: nothing was shrunk"),
+            );
             return text;
         }
         line("deviations", &format!("{} of {} left, {}", shrunk.after, shrunk.before, self.minimality()));

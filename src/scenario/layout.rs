@@ -174,7 +174,8 @@ fn short(found: &Value) -> String {
         }
         Value::Object(members) if members.is_empty() => "{}".to_owned(),
         Value::Object(members) => {
-            let member = |(name, member): (&String, &Value)| format!("{}: {}", Value::from(name.as_str()), short(member));
+            let member =
+                |(name, member): (&String, &Value)| format!("{}: {}", Value::from(name.as_str()), short(member));
             let each: Vec<String> = in_order(members).into_iter().map(member).collect();
             format!("{{ {} }}", each.join(", "))
         }

@@ -67,17 +67,20 @@ mod tests {
         let mut found = Vec::new();
         each_list(&mut document, &mut |list| found.push(Value::Array(list.clone()).to_string()));
         let beginnings: Vec<&str> = found.iter().map(|list| &list[..list.len().min(12)]).collect();
-        assert_eq!(beginnings, [
-            r#"[{"do":[{"lo"#,
-            r#"[{"log":["no"#,
-            r#"[{"check":tr"#,
-            r#"[{"now":true"#,
-            r#"[{"uuid":tru"#,
-            r#"[{"else":[],"#,
-            r#"[]"#,
-            r#"[{"all":[{"r"#,
-            r#"[{"random":t"#,
-            r#"[{"complete""#,
-        ]);
+        assert_eq!(
+            beginnings,
+            [
+                r#"[{"do":[{"lo"#,
+                r#"[{"log":["no"#,
+                r#"[{"check":tr"#,
+                r#"[{"now":true"#,
+                r#"[{"uuid":tru"#,
+                r#"[{"else":[],"#,
+                r#"[]"#,
+                r#"[{"all":[{"r"#,
+                r#"[{"random":t"#,
+                r#"[{"complete""#,
+            ]
+        );
     }
 }

@@ -112,9 +112,8 @@ impl Scenario {
     /// When it is not a valid scenario.
     pub fn of_document(document: &Value) -> Result<Scenario, ScenarioError> {
         let doc = Doc { value: document, path: Path::default() };
-        scenario(&doc).map_err(|mistake| {
-            ScenarioError::of_mistake("the document", &super::layout::text(document), *mistake)
-        })
+        scenario(&doc)
+            .map_err(|mistake| ScenarioError::of_mistake("the document", &super::layout::text(document), *mistake))
     }
 }
 
