@@ -13,4 +13,6 @@ pub mod scenario;
 pub mod sim;
 pub mod store;
 
+#[cfg(feature = "proptest")]
+pub use explore::strategy::schedules;
 pub use explore::suite::suite;

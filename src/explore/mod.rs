@@ -22,6 +22,8 @@ pub mod recorded;
 pub mod replay;
 pub mod results;
 pub mod shrink;
+#[cfg(feature = "proptest")]
+pub mod strategy;
 pub mod suite;
 pub mod sweep;
 
