@@ -114,10 +114,10 @@ fn in_words(facts: &Facts<'_>, focus: &Focus, run: RunId, believed: &View, truth
     let mut wrong = Vec::new();
     match believed.lease {
         Some((attempt, Some(until))) => {
-            told.push(format!("it held lease {attempt} of {} until {}", facts.run(run), clock(facts, until)));
+            told.push(format!("lease {attempt} of {} until {}", facts.run(run), clock(facts, until)));
         }
-        Some((attempt, None)) => told.push(format!("it held lease {attempt} of {}", facts.run(run))),
-        None => told.push(format!("it held no lease of {}", facts.run(run))),
+        Some((attempt, None)) => told.push(format!("lease {attempt} of {}", facts.run(run))),
+        None => told.push(format!("no lease of {}", facts.run(run))),
     }
     if let (Some((mine, _)), Some((newest, _))) = (believed.lease, truth.lease)
         && mine < newest
@@ -126,29 +126,29 @@ fn in_words(facts: &Facts<'_>, focus: &Focus, run: RunId, believed: &View, truth
         wrong.push(format!("{} held lease {newest}", worker.name));
     }
     match believed.last {
-        Some(last) => told.push(format!("its log ended with entry {last}")),
-        None => told.push("its log was empty".to_owned()),
+        Some(last) => told.push(format!("the log up to entry {last}")),
+        None => told.push("an empty log".to_owned()),
     }
     if let Some(last) = truth.last.filter(|last| believed.last.is_none_or(|known| known < *last)) {
-        wrong.push(format!("the log ended with entry {last}"));
+        wrong.push(format!("the log had entry {last}"));
     }
     for effect in &focus.effects {
         let find = |view: &View| view.results.iter().find(|(known, _)| known == effect).map(|(_, found)| found.clone());
         let name = facts.effect(*effect);
         match (find(believed), find(truth)) {
-            (Some(found), _) => told.push(format!("{name} had ended ({})", result(&found))),
+            (Some(found), _) => told.push(format!("{name} {}", result(&found))),
             (None, recorded) => {
-                told.push(format!("{name} had no result"));
+                told.push(format!("no result of {name}"));
                 wrong.extend(recorded.map(|found| format!("its result was recorded ({})", result(&found))));
             }
         }
         if find(believed).is_none() && happened_before(facts, *effect, place) {
-            wrong.push(format!("{name} had taken hold"));
+            wrong.push(format!("{name} had taken hold already"));
         }
     }
-    let mut text = format!("it believed: {}", told.join("; "));
+    let mut text = format!("knew of {}", told.join("; "));
     if !wrong.is_empty() {
-        text.push_str(&format!(" (in truth: {})", wrong.join("; ")));
+        text.push_str(&format!(". In truth {}", wrong.join("; ")));
     }
     text
 }

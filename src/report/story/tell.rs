@@ -80,7 +80,7 @@ pub struct Broken {
 const TURNS_MOST: usize = 40;
 
 /// A step so many turns away from a deviation or the break still belongs to the story.
-const NEAR: usize = 4;
+const NEAR: usize = 2;
 
 /// So many broken promises are told.
 const BROKEN_MOST: usize = 8;
@@ -106,8 +106,7 @@ pub(super) fn kept(turns: &[Turn]) -> (Vec<&Turn>, usize) {
         able[range].iter().any(|turn| turning(turn))
     };
     let telling = |place: usize| able[place].weight >= Weight::Telling;
-    let all = |_: usize| true;
-    let rules: [&dyn Fn(usize) -> bool; 3] = [&all, &|place| telling(place) || near(place), &telling];
+    let rules: [&dyn Fn(usize) -> bool; 2] = [&|place| telling(place) || near(place), &telling];
     let chosen = rules.iter().map(|rule| (0..able.len()).filter(|place| rule(*place)).collect::<Vec<_>>());
     let chosen = chosen.reduce(|wider, narrower| if wider.len() <= TURNS_MOST { wider } else { narrower });
     let mut chosen = chosen.unwrap_or_default();
@@ -212,9 +211,12 @@ impl Story {
         }
         self.write_turns(&mut text, style);
         let _ = writeln!(text, "\n{}", style.dim("Where it broke"));
+        let mut explained = None;
         for found in self.broken.iter().take(BROKEN_MOST) {
             let when = found.clock.as_deref().unwrap_or("at the end");
-            let about = found.about.map_or_else(String::new, |about| format!(": {about}"));
+            let about = found.about.filter(|about| explained != Some(*about));
+            explained = found.about;
+            let about = about.map_or_else(String::new, |about| format!(": {about}"));
             let _ = writeln!(text, "     {when:>10}  {}{about}", style.bad(&found.promise));
             let _ = writeln!(text, "                 {}", found.said);
         }

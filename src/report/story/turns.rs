@@ -3,7 +3,7 @@
 //! A call that went as calls go is one turn, at the instant it took effect. One that did not (lost, late, twice, in
 //! vain) has a turn for each part that its caller or the world noticed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::{Call, Facts};
 use super::focus::Focus;
@@ -63,11 +63,21 @@ impl<'a> Teller<'a> {
     pub fn tell(facts: &'a Facts<'a>, focus: &'a Focus) -> Vec<Turn> {
         let mut teller = Teller { facts, focus, turns: Vec::new(), happened: BTreeMap::new() };
         let mut struck: BTreeMap<String, usize> = BTreeMap::new();
+        let mut bent = BTreeSet::new();
         for (place, record) in facts.records.iter().enumerate() {
             match &record.event {
-                Event::Sent { call, .. } => teller.sent(place, *call),
-                Event::Applied { call, answer, changes } => teller.applied(place, *call, answer, changes),
-                Event::Returned { call, outcome } => teller.returned(place, *call, outcome),
+                Event::Sent { call, .. } => {
+                    teller.sent(place, *call);
+                    teller.bent(place, *call, &mut bent);
+                }
+                Event::Applied { call, answer, changes } => {
+                    teller.applied(place, *call, answer, changes);
+                    teller.bent(place, *call, &mut bent);
+                }
+                Event::Returned { call, outcome } => {
+                    teller.returned(place, *call, outcome);
+                    teller.bent(place, *call, &mut bent);
+                }
                 Event::Deviation { site, fault } => {
                     if let Some(actor) = facts.befallen.get(&place) {
                         struck.insert(facts.actor(actor), place);
@@ -118,13 +128,26 @@ impl<'a> Teller<'a> {
         let end = match call.applied.first() {
             None => "; it never took effect".to_owned(),
             Some((applied, _, _)) => {
-                format!("; it arrived {} later", span(self.facts.at(*applied).since(self.facts.at(place))))
+                format!("; the request arrived {} later", span(self.facts.at(*applied).since(self.facts.at(place))))
             }
         };
         let weight = if matches!(call.asked, Asked::Outside(_)) { Weight::Telling } else { Weight::Step };
         self.push(place, &who, format!("{what}{end}"), weight, Some(call.from));
         if weight == Weight::Telling {
             self.brief(what);
+        }
+    }
+
+    /// The first turn of a call that a fault bent tells of the deviation; `bent` are the calls whose turn did.
+    fn bent(&mut self, place: usize, number: CallNo, bent: &mut BTreeSet<CallNo>) {
+        let Some(deviation) = self.facts.calls.get(&number).and_then(|call| call.deviation) else { return };
+        let Event::Deviation { site, fault } = &self.facts.records[deviation].event else { return };
+        let Some(fault) = serde_json::from_str::<Fault>(fault).ok().filter(bends_call) else { return };
+        if let Some(last) = self.turns.last_mut().filter(|last| last.place == place)
+            && bent.insert(number)
+        {
+            last.weight = Weight::Deviation;
+            last.brief = Some(befell(&fault, site));
         }
     }
 
@@ -168,8 +191,8 @@ impl<'a> Teller<'a> {
             Some((_, Err(_))) => "; the reply was lost",
         };
         self.push(place, &who, format!("{said}{unseen}"), weight, Some(call.from));
-        if let Some(brief) = brief {
-            self.brief(brief);
+        if let Some(last) = self.turns.last_mut() {
+            last.brief = brief.filter(|_| weight >= Weight::Telling);
         }
     }
 
@@ -217,7 +240,10 @@ impl<'a> Teller<'a> {
             }
             None => {
                 let said = format!("was granted {run} (lease {attempt}, until {until})");
-                self.push(place, &who, said, Weight::Step, Some(call.from));
+                self.push(place, &who, said, Weight::Telling, Some(call.from));
+                if let Some(last) = self.turns.last_mut() {
+                    last.brief = None;
+                }
             }
         }
     }
@@ -311,7 +337,9 @@ impl<'a> Teller<'a> {
             Some(actor) => self.facts.actor(actor),
             None => site.split(" / ").next().unwrap_or(site).to_owned(),
         };
-        let shows_elsewhere = matches!(fault, Fault::Crash { .. } | Fault::Pause { .. } | Fault::Partition { .. });
+        let of_actor = matches!(fault, Fault::Crash { .. } | Fault::Pause { .. } | Fault::Partition { .. });
+        let of_call = bends_call(&fault) && self.facts.calls.values().any(|call| call.deviation == Some(place));
+        let shows_elsewhere = of_actor || of_call;
         if !shows_elsewhere {
             let weight = if self.matters(place, site) { Weight::Deviation } else { Weight::Routine };
             self.push(place, &who, befell(&fault, site), weight, None);
@@ -361,6 +389,22 @@ impl<'a> Teller<'a> {
     }
 }
 
+/// Whether a fault shows in the call that it is taken for.
+fn bends_call(fault: &Fault) -> bool {
+    matches!(
+        fault,
+        Fault::LostRequest
+            | Fault::LostReply
+            | Fault::StoreError
+            | Fault::Duplicate { .. }
+            | Fault::DelayRequest { .. }
+            | Fault::DelayReply { .. }
+            | Fault::ToolSlow { .. }
+            | Fault::ToolRefuses
+            | Fault::ToolUnknown { .. }
+    )
+}
+
 /// Whether a change of an actor is what a fault does to it.
 fn fits(change: ActorChange, fault: &Fault) -> bool {
     matches!(
@@ -392,18 +436,25 @@ pub(super) fn ordinal(number: u32) -> String {
 fn store_call(facts: &Facts<'_>, focus: &Focus, request: &Request, reply: &Reply) -> (String, Option<String>, Weight) {
     let run = |run: &RunId| facts.run(*run);
     let own = |effect: EffectId| focus.effects.is_empty() || focus.effects.contains(&effect);
+    let mail = |id: &str| if focus.mail.contains(id) { Weight::Telling } else { Weight::Step };
     let telling = |said: String, brief: &str| (said, Some(brief.to_owned()), Weight::Telling);
     match (request, reply) {
         (Request::Append { body, run: of, .. }, Reply::Appended(appended)) => {
             let said = format!("wrote entry {} of {}: {}", appended.seq, run(of), entry(facts, body));
-            let weight = match &**body {
+            match &**body {
                 Body::Ended(_) | Body::RunSuspended { .. } | Body::RunRetrying { .. } | Body::RunHalted { .. } => {
-                    return (said, Some(format!("wrote {}", body.kind())), Weight::Telling);
+                    let brief = focus.effects.is_empty().then(|| format!("wrote {}", body.kind()));
+                    (said, brief, Weight::Telling)
                 }
-                Body::ToolCalled { .. } | Body::ToolResult { .. } | Body::CancelRequested { .. } => Weight::Step,
-                _ => Weight::Step,
-            };
-            (said, None, weight)
+                Body::ToolCalled { effect, .. } if own(effect.id) => (said, None, Weight::Telling),
+                Body::ToolResult { result, .. } if own(result.effect_id) => (said, None, Weight::Telling),
+                Body::MsgReceived { messages, .. } => {
+                    let own = messages.iter().any(|received| focus.mail.contains(&*received.message.id));
+                    (said, None, if own { Weight::Telling } else { Weight::Step })
+                }
+                Body::CancelRequested { .. } => (said, None, Weight::Telling),
+                _ => (said, None, Weight::Step),
+            }
         }
         (Request::Append { body, expected, .. }, Reply::Conflict(conflict)) => {
             let kind = body.kind();
@@ -428,16 +479,18 @@ fn store_call(facts: &Facts<'_>, focus: &Focus, request: &Request, reply: &Reply
         (Request::Record { result: wanted }, Reply::Standing(standing)) => {
             let name = facts.effect(wanted.effect_id);
             if wanted == standing {
-                return (format!("recorded the result of {name}: {}", result(wanted)), None, Weight::Step);
+                let weight = if own(wanted.effect_id) { Weight::Telling } else { Weight::Step };
+                return (format!("recorded the result of {name}: {}", result(wanted)), None, weight);
             }
             let said = format!("wanted to record {name} as {}; {} stands", result(wanted), result(standing));
             telling(said, &format!("found another result of {name} recorded"))
         }
         (Request::Deliver { message, to, .. }, Reply::Accepted(accepted)) => {
+            let weight = mail(&message.id);
             let message = facts.message(&message.id);
             match accepted {
-                true => (format!("delivered {message} to {to}"), Some(format!("delivered {message}")), Weight::Step),
-                false => (format!("delivered {message} to {to} again, which changed nothing"), None, Weight::Step),
+                true => (format!("delivered {message} to {to}"), Some(format!("delivered {message}")), weight),
+                false => (format!("delivered {message} to {to} again, which changed nothing"), None, weight),
             }
         }
         (Request::Drain { .. }, Reply::Drained(mail)) => {
@@ -448,12 +501,14 @@ fn store_call(facts: &Facts<'_>, focus: &Focus, request: &Request, reply: &Reply
             }
         }
         (Request::Ack { message, .. }, _) => {
+            let weight = mail(message);
             let message = facts.message(message);
-            (format!("acked {message}"), Some(format!("acked {message}")), Weight::Step)
+            (format!("acked {message}"), Some(format!("acked {message}")), weight)
         }
         (Request::Nack { message, failure, disposition, .. }, _) => {
+            let weight = mail(message);
             let (message, how) = (facts.message(message), nacked(disposition));
-            (format!("nacked {message} {how} (failure {failure})"), Some(format!("nacked {message}")), Weight::Step)
+            (format!("nacked {message} {how} (failure {failure})"), Some(format!("nacked {message}")), weight)
         }
         (Request::Heartbeat { lease }, Reply::Heartbeat(told)) => {
             let (said, matters) = heartbeat(facts, told, &format!("lease {} of {}", lease.attempt, run(&lease.run)));

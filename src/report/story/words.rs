@@ -212,7 +212,7 @@ pub(crate) fn befell(fault: &Fault, site: &str) -> String {
         Fault::Crash { point: Point::Flight(_), .. } => format!("died with {noun} on its way"),
         Fault::Crash { point: Point::After, .. } => format!("died right after {noun} was applied"),
         Fault::Pause { point: Point::Before, lasts } => format!("froze for {} just before {noun}", span(*lasts)),
-        Fault::Pause { lasts, .. } => format!("froze for {} over {noun}", span(*lasts)),
+        Fault::Pause { lasts, .. } => format!("froze for {} right after {noun} was sent", span(*lasts)),
         Fault::Partition { point: Point::Before, lasts } => {
             format!("was cut off for {}, and {noun} was lost", span(*lasts))
         }
@@ -246,7 +246,7 @@ pub(crate) fn befell(fault: &Fault, site: &str) -> String {
 pub(super) fn aftermath(fault: &Fault) -> Option<String> {
     match fault {
         Fault::Crash { point: Point::Flight(lands), restart } => {
-            Some(format!("which landed {} after it was sent; back after {}", span(*lands), span(*restart)))
+            Some(format!("it landed {} after it was sent; back after {}", span(*lands), span(*restart)))
         }
         Fault::Crash { point: Point::After, restart } => Some(format!("reply unseen; back after {}", span(*restart))),
         Fault::Crash { restart, .. } | Fault::Stop { restart } => Some(format!("back after {}", span(*restart))),
