@@ -23,6 +23,7 @@ pub mod sweep;
 pub use agree::{Difference, Divergence};
 pub use batch::{Broken, Findings, Group, Stale, Tally};
 pub use contain::Panic;
+pub use explain::{Explained, explain};
 pub use fidelity::REPLAY_INVARIANTS;
 pub use files::{FilesError, Loaded};
 pub use pool::Halt;

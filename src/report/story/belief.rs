@@ -6,6 +6,14 @@ use super::words::{clock, result};
 use crate::history::{Actor, Answer, Asked, Event};
 use crate::kernel::{Attempt, EffectId, EffectResult, Heartbeat, Reply, Request, RunId, Seq, Timestamp};
 
+/// What somebody took for true.
+pub(super) struct Belief {
+    /// In words, with what was true instead.
+    pub said: String,
+    /// Whether the truth was another.
+    pub wrong: bool,
+}
+
 /// What somebody takes for the state of a run; or what it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct View {
@@ -70,7 +78,7 @@ impl View {
 
 /// What `actor` believed just before the event at `place`, and where that was wrong. Nothing for clients, and
 /// nothing for a worker that was never granted a subject.
-pub(super) fn told(facts: &Facts<'_>, focus: &Focus, actor: &Actor, place: usize) -> Option<String> {
+pub(super) fn told(facts: &Facts<'_>, focus: &Focus, actor: &Actor, place: usize) -> Option<Belief> {
     let Actor::Worker(worker) = actor else { return None };
     let (mut believed, mut truth) = (View::default(), View::default());
     let mut last_run = None;
@@ -109,7 +117,7 @@ pub(super) fn told(facts: &Facts<'_>, focus: &Focus, actor: &Actor, place: usize
     Some(in_words(facts, focus, run, &believed, &truth, place))
 }
 
-fn in_words(facts: &Facts<'_>, focus: &Focus, run: RunId, believed: &View, truth: &View, place: usize) -> String {
+fn in_words(facts: &Facts<'_>, focus: &Focus, run: RunId, believed: &View, truth: &View, place: usize) -> Belief {
     let mut told = Vec::new();
     let mut wrong = Vec::new();
     match believed.lease {
@@ -146,11 +154,11 @@ fn in_words(facts: &Facts<'_>, focus: &Focus, run: RunId, believed: &View, truth
             wrong.push(format!("{name} had taken hold already"));
         }
     }
-    let mut text = format!("knew of {}", told.join("; "));
+    let mut said = format!("it knew of {}", told.join("; "));
     if !wrong.is_empty() {
-        text.push_str(&format!(". In truth {}", wrong.join("; ")));
+        said.push_str(&format!(". In truth {}", wrong.join("; ")));
     }
-    text
+    Belief { said, wrong: !wrong.is_empty() }
 }
 
 /// Whether an effect had taken hold before the event at `place`.

@@ -254,10 +254,9 @@ pub fn draw(case: &Case<'_>, drawing: Drawing) -> String {
     }
     let (_, left_out) = kept(&case.turns);
     if left_out > 0 {
-        text.push_str(&format!(
-            "({} as steps go not drawn)\n",
-            counted(left_out as u64, "step that went", "steps that went")
-        ));
+        let left = counted(left_out as u64, "routine step", "routine steps");
+        text.push_str(&sheet.words(&format!("({left} not drawn)"), width));
+        text.push('\n');
     }
     text
 }

@@ -5,15 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::deeds::{Deed, store_call};
 use super::facts::{Call, Facts};
 use super::focus::Focus;
-use super::words::{
-    about, befell, claimed, clock, entry, heartbeat, nacked, noun, release, result, some, span, trigger,
-};
+use super::words::{about, befell, clock, noun, span, trigger};
 use crate::history::{Actor, ActorChange, Answer, Asked, CallNo, Change, Event, Phase};
-use crate::kernel::{
-    Body, CallError, EffectId, Lease, Performed, Released, Reply, Request, RunId, Signalled, Span, Trigger,
-};
+use crate::kernel::{Attempt, CallError, EffectId, Lease, Performed, Reply, Request, Span, Trigger};
 use crate::sim::Fault;
 
 /// How much a turn matters.
@@ -133,8 +130,9 @@ impl<'a> Teller<'a> {
         };
         let weight = if matches!(call.asked, Asked::Outside(_)) { Weight::Telling } else { Weight::Step };
         self.push(place, &who, format!("{what}{end}"), weight, Some(call.from));
-        if weight == Weight::Telling {
-            self.brief(what);
+        // What befell the call says that it was sent.
+        if let Some(last) = self.turns.last_mut() {
+            last.brief = (weight == Weight::Telling && call.deviation.is_none()).then_some(what);
         }
     }
 
@@ -149,6 +147,15 @@ impl<'a> Teller<'a> {
             last.weight = Weight::Deviation;
             last.brief = Some(befell(&fault, site));
         }
+    }
+
+    /// Whether the caller had died or frozen before its request took effect.
+    fn is_gone(&self, call: &Call<'_>, place: usize) -> bool {
+        let from = call.deviation.unwrap_or(call.sent).min(call.sent);
+        self.facts.records[from..place].iter().any(|record| match &record.event {
+            Event::Actor { actor, change: ActorChange::Crashed | ActorChange::Paused } => actor == call.from,
+            _ => false,
+        })
     }
 
     fn is_late(&self, from: usize, to: usize) -> bool {
@@ -169,20 +176,27 @@ impl<'a> Teller<'a> {
         }
         let nth = call.applied.iter().position(|(applied, _, _)| *applied == place).unwrap_or(0);
         let who = self.facts.actor(call.from);
-        let (said, brief, weight) = self.did(place, call, answer);
+        let Deed { said, brief, weight } = self.did(place, call, answer);
         let late = self.is_late(call.sent, place);
-        if nth > 0 || late {
+        let gone = self.is_gone(call, place);
+        if nth > 0 || late || gone {
             let what = noun(self.facts, call.asked);
             let ago = span(self.facts.at(place).since(self.facts.at(call.sent)));
             let how = if nth > 0 { "arrived again" } else { "arrived" };
             let outcome = self.outcome(place, call, answer);
-            let text = format!("{what}, sent {ago} before by {who}, {how}: {outcome}");
-            self.push(place, "", text, weight.max(Weight::Telling), None);
-            let ago = about(self.facts.at(place).since(self.facts.at(call.sent)));
-            let brief = match nth {
-                0 => format!("{what} of {who} landed {ago} after it was sent"),
-                _ => format!("{what} of {who} arrived again"),
+            let (text, brief) = match (nth, late) {
+                (0, false) => (format!("{what} of {who} arrived: {outcome}"), format!("{what} of {who} arrived")),
+                (0, true) => {
+                    let about = about(self.facts.at(place).since(self.facts.at(call.sent)));
+                    let brief = format!("{what} of {who} landed {about} after it was sent");
+                    (format!("{what}, sent {ago} before by {who}, {how}: {outcome}"), brief)
+                }
+                _ => {
+                    let brief = format!("{what} of {who} arrived again");
+                    (format!("{what}, sent {ago} before by {who}, {how}: {outcome}"), brief)
+                }
             };
+            self.push(place, "", text, weight.max(Weight::Telling), Some(call.from));
             return self.brief(brief);
         }
         let unseen = match call.returned {
@@ -224,7 +238,7 @@ impl<'a> Teller<'a> {
         let until = clock(facts, lease.expires_at);
         let who = facts.actor(call.from);
         let former = attempt.0.checked_sub(1).and_then(|before| {
-            let key = (lease.key.run, crate::kernel::Attempt(before));
+            let key = (lease.key.run, Attempt(before));
             Some((&facts.grants.get(&key)?.0, *facts.renewals.get(&key)?))
         });
         let reclaimed = lease.woken_by.contains(&Trigger::Reclaim);
@@ -249,7 +263,7 @@ impl<'a> Teller<'a> {
     }
 
     /// What a call that took effect at once did: in full, in short, and how much that matters.
-    fn did(&self, place: usize, call: &Call<'_>, answer: &Answer) -> (String, Option<String>, Weight) {
+    fn did(&self, place: usize, call: &Call<'_>, answer: &Answer) -> Deed {
         let facts = self.facts;
         match (call.asked, answer) {
             (Asked::Outside(perform), Answer::Outside(performed)) => {
@@ -264,10 +278,10 @@ impl<'a> Teller<'a> {
                 };
                 let own = self.focus.effects.is_empty() || self.focus.effects.contains(&effect.id);
                 let weight = if own { Weight::Telling } else { Weight::Step };
-                (format!("asked for {}: {outcome}", effect.kind), Some(brief), weight)
+                Deed { said: format!("asked for {}: {outcome}", effect.kind), brief: Some(brief), weight }
             }
             (Asked::Store(request), Answer::Store(reply)) => store_call(facts, self.focus, request, reply),
-            _ => (asks(facts, call.asked), None, Weight::Routine),
+            _ => Deed { said: asks(facts, call.asked), brief: None, weight: Weight::Routine },
         }
     }
 
@@ -296,8 +310,8 @@ impl<'a> Teller<'a> {
                 }
             }
             (Asked::Store(request), Answer::Store(reply)) => {
-                let (said, _, _) = store_call(self.facts, self.focus, request, reply);
-                format!("it {said}")
+                let deed = store_call(self.facts, self.focus, request, reply);
+                format!("{} {}", self.facts.actor(call.from), deed.said)
             }
             _ => "it took effect".to_owned(),
         }
@@ -429,122 +443,5 @@ pub(super) fn ordinal(number: u32) -> String {
         2 => "second".to_owned(),
         3 => "third".to_owned(),
         number => format!("{number}th"),
-    }
-}
-
-/// What a call of the store did.
-fn store_call(facts: &Facts<'_>, focus: &Focus, request: &Request, reply: &Reply) -> (String, Option<String>, Weight) {
-    let run = |run: &RunId| facts.run(*run);
-    let own = |effect: EffectId| focus.effects.is_empty() || focus.effects.contains(&effect);
-    let mail = |id: &str| if focus.mail.contains(id) { Weight::Telling } else { Weight::Step };
-    let telling = |said: String, brief: &str| (said, Some(brief.to_owned()), Weight::Telling);
-    match (request, reply) {
-        (Request::Append { body, run: of, .. }, Reply::Appended(appended)) => {
-            let said = format!("wrote entry {} of {}: {}", appended.seq, run(of), entry(facts, body));
-            match &**body {
-                Body::Ended(_) | Body::RunSuspended { .. } | Body::RunRetrying { .. } | Body::RunHalted { .. } => {
-                    let brief = focus.effects.is_empty().then(|| format!("wrote {}", body.kind()));
-                    (said, brief, Weight::Telling)
-                }
-                Body::ToolCalled { effect, .. } if own(effect.id) => (said, None, Weight::Telling),
-                Body::ToolResult { result, .. } if own(result.effect_id) => (said, None, Weight::Telling),
-                Body::MsgReceived { messages, .. } => {
-                    let own = messages.iter().any(|received| focus.mail.contains(&*received.message.id));
-                    (said, None, if own { Weight::Telling } else { Weight::Step })
-                }
-                Body::CancelRequested { .. } => (said, None, Weight::Telling),
-                _ => (said, None, Weight::Step),
-            }
-        }
-        (Request::Append { body, expected, .. }, Reply::Conflict(conflict)) => {
-            let kind = body.kind();
-            let said = format!(
-                "tried to write {kind} behind entry {expected}; the last was {}, and it was refused",
-                conflict.actual
-            );
-            telling(said, &format!("was refused {kind}"))
-        }
-        (Request::Read { .. }, Reply::Entries(entries)) => match entries.last() {
-            Some(last) => (format!("read the log up to entry {} ({})", last.seq, last.kind()), None, Weight::Step),
-            None => ("read the log: it was empty".to_owned(), None, Weight::Routine),
-        },
-        (Request::Lookup { effect }, Reply::Looked(None)) => {
-            let said = format!("looked for a recorded result of {} and found none", facts.effect(*effect));
-            if own(*effect) { telling(said, "found no result") } else { (said, None, Weight::Step) }
-        }
-        (Request::Lookup { effect }, Reply::Looked(Some(found))) => {
-            let said = format!("found the recorded result of {}: {}", facts.effect(*effect), result(found));
-            if own(*effect) { telling(said, "found its result") } else { (said, None, Weight::Step) }
-        }
-        (Request::Record { result: wanted }, Reply::Standing(standing)) => {
-            let name = facts.effect(wanted.effect_id);
-            if wanted == standing {
-                let weight = if own(wanted.effect_id) { Weight::Telling } else { Weight::Step };
-                return (format!("recorded the result of {name}: {}", result(wanted)), None, weight);
-            }
-            let said = format!("wanted to record {name} as {}; {} stands", result(wanted), result(standing));
-            telling(said, &format!("found another result of {name} recorded"))
-        }
-        (Request::Deliver { message, to, .. }, Reply::Accepted(accepted)) => {
-            let weight = mail(&message.id);
-            let message = facts.message(&message.id);
-            match accepted {
-                true => (format!("delivered {message} to {to}"), Some(format!("delivered {message}")), weight),
-                false => (format!("delivered {message} to {to} again, which changed nothing"), None, weight),
-            }
-        }
-        (Request::Drain { .. }, Reply::Drained(mail)) => {
-            let ids: Vec<String> = mail.iter().map(|mail| facts.message(&mail.received.message.id)).collect();
-            match ids.is_empty() {
-                true => ("drained the mailbox: nothing".to_owned(), None, Weight::Routine),
-                false => (format!("drained {}", some(&ids)), None, Weight::Step),
-            }
-        }
-        (Request::Ack { message, .. }, _) => {
-            let weight = mail(message);
-            let message = facts.message(message);
-            (format!("acked {message}"), Some(format!("acked {message}")), weight)
-        }
-        (Request::Nack { message, failure, disposition, .. }, _) => {
-            let weight = mail(message);
-            let (message, how) = (facts.message(message), nacked(disposition));
-            (format!("nacked {message} {how} (failure {failure})"), Some(format!("nacked {message}")), weight)
-        }
-        (Request::Heartbeat { lease }, Reply::Heartbeat(told)) => {
-            let (said, matters) = heartbeat(facts, told, &format!("lease {} of {}", lease.attempt, run(&lease.run)));
-            if matters { telling(said.clone(), &said) } else { (said, None, Weight::Routine) }
-        }
-        (Request::Release { lease, how }, Reply::Released(Released::Released)) => {
-            (format!("released {} ({})", run(&lease.run), release(how)), None, Weight::Step)
-        }
-        (Request::Release { lease, .. }, Reply::Released(Released::Lost)) => {
-            telling(format!("wanted to release {}, which it no longer held", run(&lease.run)), "had lost its lease")
-        }
-        (Request::Signal { run: to, name, id, .. }, Reply::Signalled(told)) => {
-            let became = match told {
-                Signalled::Buffered => "it was kept",
-                Signalled::Repeated => "it was known already",
-                Signalled::Ended => "the run had ended",
-            };
-            let said = format!("sent signal {name} ({id}) to {}: {became}", run(to));
-            telling(said, &format!("sent signal {name}"))
-        }
-        (Request::Claim { step, .. }, Reply::Claimed(told)) => {
-            (format!("asked how the wait of step {step} ended: {}", claimed(told.as_ref())), None, Weight::Step)
-        }
-        (Request::Timer { step, at, .. }, _) => {
-            (format!("set the timer of step {step} to {}", clock(facts, *at)), None, Weight::Step)
-        }
-        (Request::Cancel { run: of, reason }, _) => {
-            telling(format!("asked to cancel {} ({reason})", run(of)), &format!("asked to cancel {}", run(of)))
-        }
-        (Request::Resume { run: of }, _) => telling(format!("resumed {}", run(of)), &format!("resumed {}", run(of))),
-        (Request::Wake { run: of, .. }, _) => (format!("woke {}", run(of)), None, Weight::Step),
-        (Request::Redrive { message, .. }, Reply::Accepted(accepted)) => {
-            let message = facts.message(message);
-            let how = if *accepted { "brought back" } else { "could not bring back" };
-            telling(format!("{how} the dead letter {message}"), &format!("{how} {message}"))
-        }
-        (request, _) => (format!("called {}", request.method()), None, Weight::Routine),
     }
 }

@@ -90,7 +90,14 @@ pub(super) fn entry(facts: &Facts<'_>, body: &Body) -> String {
     let kind = body.kind();
     match body {
         Body::ToolCalled { effect, .. } => format!("{kind} {}", effect.kind),
-        Body::ToolResult { result, .. } => format!("{kind} {}", facts.effect(result.effect_id)),
+        Body::ToolResult { result, .. } => {
+            let status = match (result.is_in_doubt(), result.is_refused()) {
+                (true, _) => "in doubt",
+                (_, true) => "refused",
+                _ => "done",
+            };
+            format!("{kind} {} ({status})", facts.effect(result.effect_id))
+        }
         Body::RunStarted(lease) | Body::RunResumed(lease) => format!("{kind} (lease {})", lease.attempt),
         Body::MessageSent { message, .. } => format!("{kind} {}", facts.message(&message.id)),
         Body::SignalReceived { name, .. } => format!("{kind} {name}"),
