@@ -42,6 +42,8 @@ pub(super) struct Decider {
     pub taken: Vec<Deviation>,
     /// The sites that came up, where somebody wants to know.
     pub listing: Option<Vec<SiteListing>>,
+    /// The world's state at the site that comes up next, where it is known.
+    pub state: Option<u128>,
 }
 
 impl Decider {
@@ -69,6 +71,7 @@ impl Decider {
             counts: BTreeMap::new(),
             taken: Vec::new(),
             listing: list.then(Vec::new),
+            state: None,
         }
     }
 
@@ -106,7 +109,7 @@ impl Decider {
         let mut named = || name.get_or_insert_with(|| (words.take().expect("made once"))()).clone();
         if let Some(listing) = &mut self.listing {
             let faults = values(place.class, self.lease, place.tool);
-            listing.push(SiteListing { name: named(), key, faults });
+            listing.push(SiteListing { name: named(), key, faults, state: self.state.take() });
         }
         let fault = match &self.mode {
             Mode::Calm => None,
