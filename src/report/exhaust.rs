@@ -200,7 +200,9 @@ fn pairs(pairs: &Pairs) -> String {
     let all = counted(pairs.planned, "of two deviations", "of two deviations");
     let spared = match pairs.spared {
         0 => String::new(),
-        spared => format!(", {} spared, whose worlds are in the state of others as the second strikes", grouped(spared)),
+        spared => {
+            format!(", {} spared, whose worlds are in the state of others as the second strikes", grouped(spared))
+        }
     };
     if pairs.complete() {
         let played = grouped(pairs.played);

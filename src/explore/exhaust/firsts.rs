@@ -145,7 +145,8 @@ impl Listed {
         let both = self.sites.iter().zip(&other.sites).skip(past);
         let same = |(own, other): (&SiteListing, &SiteListing)| own.state.is_some() && own.state == other.state;
         let apart = both.take_while(|pair| !same(*pair)).count();
-        let joined = if past + apart < self.sites.len().min(other.sites.len()) { past + apart } else { self.sites.len() };
+        let joined =
+            if past + apart < self.sites.len().min(other.sites.len()) { past + apart } else { self.sites.len() };
         values(&self.sites[self.past..joined])
     }
 }
@@ -207,6 +208,17 @@ fn alike(search: &Search<'_>, firsts: &[First]) -> Vec<Group> {
         others: members[1..].iter().flatten().copied().collect(),
     };
     by_state.into_values().filter(|members| members.len() > 1).map(group).collect()
+}
+
+/// Which run each first that comes together with another comes together with; none is the calm one.
+#[cfg(test)]
+pub(super) fn leaders(search: &Search<'_>) -> BTreeMap<usize, Option<usize>> {
+    let mut lister = Lister::new(search);
+    let state = |first| lister.list(search, first).later().iter().rev().find_map(|site| site.state);
+    let firsts: Vec<First> =
+        (0..search.singles.len()).map(state).map(|state| First { state, ..First::default() }).collect();
+    let of_group = |group: Group| group.others.into_iter().map(move |other| (other, group.leader));
+    alike(search, &firsts).into_iter().flat_map(of_group).collect()
 }
 
 /// Finds where each of a group comes together with its leader.

@@ -94,13 +94,13 @@ pub(super) fn play<'a>(
 }
 
 /// How the pairs are cut.
-struct Pieces {
+pub(super) struct Pieces {
     /// For each first, and at the end: how many pieces there are before it.
     before: Vec<u64>,
 }
 
 impl Pieces {
-    fn of(firsts: &Firsts) -> Pieces {
+    pub(super) fn of(firsts: &Firsts) -> Pieces {
         let mut before = vec![0];
         for ends in firsts.offsets.windows(2) {
             before.push(before.last().expect("it begins with one") + (ends[1] - ends[0]).div_ceil(PIECE));
@@ -108,11 +108,11 @@ impl Pieces {
         Pieces { before }
     }
 
-    fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         *self.before.last().expect("it begins with one")
     }
 
-    fn piece(&self, firsts: &Firsts, unit: u64) -> Piece {
+    pub(super) fn piece(&self, firsts: &Firsts, unit: u64) -> Piece {
         let first = self.before.partition_point(|before| *before <= unit) - 1;
         let from = (unit - self.before[first]) * PIECE;
         let count = firsts.offsets[first + 1] - firsts.offsets[first];
@@ -121,8 +121,8 @@ impl Pieces {
 }
 
 /// Some pairs of one first.
-struct Piece {
-    first: usize,
+pub(super) struct Piece {
+    pub(super) first: usize,
     /// Which of its pairs.
     from: u64,
     to: u64,
@@ -161,7 +161,8 @@ impl Piece {
         Done { result: found, last: true }
     }
 
-    fn schedules(&self, first: &Deviation, listed: &Listed) -> Vec<Schedule> {
+    /// The schedules of this piece, in order.
+    pub(super) fn schedules(&self, first: &Deviation, listed: &Listed) -> Vec<Schedule> {
         let mut schedules = Vec::with_capacity((self.to - self.from) as usize);
         let mut before = 0;
         for site in listed.later() {
