@@ -92,7 +92,8 @@ fn one(args: &Args, terminal: &Terminal, loaded: &Loaded, watch: &clock::Watch) 
         let panicked = |panic| Stop::Panicked { what: format!("{told} with the calm schedule"), panic };
         let plan = Plan::of(scenario).map_err(panicked)?;
         let progress = terminal.progress(worlds.iter().map(|world| &*world.scenario.name).collect(), None);
-        let mut forecast = Forecast { told: &told, quiet: args.json, terminal, progress, jobs, played: 0, planned: 0 };
+        let mut forecast =
+            Forecast { told: &told, quiet: args.json, terminal, progress, jobs, played: 0, took: 0.0, planned: 0 };
         forecast.begin(&plan, scenario, args.depth);
         let done = plan.run(scenario, place, how, &mut |news| forecast.hear(news).or_else(|| watch.halt()));
         forecast.progress.finish();
@@ -129,6 +130,8 @@ struct Forecast<'a> {
     progress: Progress<'a>,
     jobs: usize,
     played: u64,
+    /// Seconds that these took.
+    took: f64,
     planned: u64,
 }
 
@@ -156,11 +159,14 @@ impl Forecast<'_> {
 
     fn hear(&mut self, news: News) -> Option<Halt> {
         match news {
-            News::Played(count) => self.played += count,
+            News::Played(count) => {
+                self.played += count;
+                self.took = self.progress.watch.elapsed().as_secs_f64();
+            }
             News::Planned(count) => {
                 let known = std::mem::replace(&mut self.planned, count);
                 if known > 0 && !self.quiet {
-                    let each = self.progress.watch.elapsed().as_secs_f64() / self.played.max(1) as f64;
+                    let each = self.took / self.played.max(1) as f64;
                     let (more, seconds) = (count - known, (count - self.played) as f64 * each);
                     let text = format!("{}: {} schedules of two deviations", self.told, grouped(more));
                     self.terminal.note(&format!("{text}, about {seconds:.1} s"));
