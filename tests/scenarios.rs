@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use chronodrome::check::{Cells, Moments};
 use chronodrome::scenario::{Options, Runner, Scenario};
 use chronodrome::sim::Schedule;
 
@@ -58,5 +59,25 @@ fn schedules_are_lively_and_keep_every_promise() {
         }
         assert!(deviations >= 2 * SEEDS, "{file:?}: {deviations} deviations in {SEEDS} schedules");
         assert!(lost * 10 >= SEEDS, "{file:?}: lost leases in {lost} of {SEEDS} schedules");
+    }
+}
+
+/// What seeds strike are calls that come up, at a kind that can strike there: but for those that are never sent.
+#[test]
+fn what_is_struck_could_be_struck() {
+    for name in ["charge-card", "signals", "retries", "mail"] {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("scenarios/{name}.json"));
+        let scenario = Scenario::load(&file).unwrap();
+        let mut runner = Runner::new(&scenario);
+        let (mut covered, mut moments) = (Cells::default(), Moments::default());
+        for seed in 0..150 {
+            let outcome = runner.play(&Schedule::Seed(seed), Options::default());
+            covered.add(&outcome.covered);
+            moments.add(&outcome.moments);
+        }
+        let reachable = scenario.reachable(&moments);
+        let missing: Vec<_> = covered.iter().filter(|cell| !reachable.contains(*cell)).collect();
+        assert!(missing.is_empty(), "{name}: {missing:?}");
+        assert!(covered.len() > 100, "{name}: {} of {} cells", covered.len(), reachable.len());
     }
 }

@@ -8,6 +8,7 @@
 //! Where a request is told as applied, that decides; an answer alone is the observed view. A history without applied
 //! facts is judged by the invariants that do not need them, over what callers were told.
 
+mod coverage;
 mod effects;
 mod facts;
 mod inbox;
@@ -22,9 +23,11 @@ mod sometimes;
 mod tests;
 mod verdict;
 
+pub use coverage::{Cell, Cells, Moments, RunPhase};
 pub use sometimes::Sometimes;
 pub use verdict::{INVARIANTS, Invariant, Violation};
 
+use coverage::Coverage;
 use facts::{Calls, Facts};
 use verdict::{Judge, Verdicts};
 
@@ -51,6 +54,7 @@ use crate::kernel::Timestamp;
 pub struct Checker {
     facts: Facts,
     calls: Calls,
+    coverage: Coverage,
     verdicts: Verdicts,
     finished: bool,
 }
@@ -61,6 +65,7 @@ impl Checker {
         let mut checker = Checker {
             facts: Facts::default(),
             calls: Calls::default(),
+            coverage: Coverage::default(),
             verdicts: Verdicts::default(),
             finished: false,
         };
@@ -72,6 +77,7 @@ impl Checker {
     pub fn reset(&mut self, header: &Header) {
         self.facts.reset(header);
         self.calls.clear();
+        self.coverage.clear();
         self.verdicts.clear();
         self.finished = false;
     }
@@ -81,7 +87,8 @@ impl Checker {
         if self.facts.lost_track {
             return;
         }
-        observe::event(&mut self.facts, &mut self.calls, &mut self.verdicts, at, event);
+        let Checker { facts, calls, coverage, verdicts, .. } = self;
+        observe::event(facts, calls, coverage, verdicts, at, event);
     }
 
     /// Judges what is judged once, when the history is complete. A history that did not heal and come to its end leaves
@@ -114,6 +121,16 @@ impl Checker {
     /// The *sometimes* properties that were reached.
     pub fn reached(&self) -> impl Iterator<Item = Sometimes> {
         self.verdicts.reached.iter()
+    }
+
+    /// Which kinds of fault struck which calls in which phase.
+    pub fn covered(&self) -> &Cells {
+        &self.coverage.covered
+    }
+
+    /// Which calls came up in which phase, before healing.
+    pub fn moments(&self) -> &Moments {
+        &self.coverage.moments
     }
 
     /// The invariants that were not, or not wholly, judged: for want of applied facts, or because the history did not

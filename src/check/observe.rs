@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::coverage::Coverage;
 use super::facts::{Call, Calls, ChangeAt, Facts, How, MailAt, PAUSE_MAX, Party, RunAt, What, WorkerAt, worker_of};
 use super::scheduler::{leases, queue, tries};
 use super::sometimes::Sometimes;
@@ -16,11 +17,22 @@ use crate::kernel::{
 };
 
 /// Takes one event.
-pub(super) fn event(facts: &mut Facts, calls: &mut Calls, verdicts: &mut Verdicts, at: Timestamp, event: &Event) {
+pub(super) fn event(
+    facts: &mut Facts,
+    calls: &mut Calls,
+    coverage: &mut Coverage,
+    verdicts: &mut Verdicts,
+    at: Timestamp,
+    event: &Event,
+) {
     let mut judge = Judge { at, applied: facts.applied, verdicts };
     match event {
-        Event::Sent { call, from, asked } => sent(facts, calls, &mut judge, *call, from, asked),
-        Event::Applied { call, answer, changes } => applied(facts, calls, &mut judge, *call, answer, changes),
+        Event::Sent { call, from, asked } => {
+            sent(facts, calls, coverage, &mut judge, *call, from, asked);
+        }
+        Event::Applied { call, answer, changes } => {
+            applied(facts, calls, coverage, &mut judge, *call, answer, changes);
+        }
         Event::Returned { call, outcome } => returned(facts, calls, &mut judge, *call, outcome),
         Event::Happened { effect, .. } => {
             let effect = facts.effect_at(*effect);
@@ -40,7 +52,12 @@ pub(super) fn event(facts: &mut Facts, calls: &mut Calls, verdicts: &mut Verdict
             inbox::gave(facts, &mut judge, run, *step, value);
             signals::gave(facts, &mut judge, run, *step, value);
         }
-        Event::Actor { actor, change } => actor_changed(facts, &mut judge, actor, *change),
+        Event::Actor { actor, change } => {
+            if *change == ActorChange::Started {
+                coverage.started();
+            }
+            actor_changed(facts, &mut judge, actor, *change);
+        }
         Event::StoreReach { up } => {
             facts.store_up = *up;
             let deaf = at + facts.longest_poll + PAUSE_MAX;
@@ -49,7 +66,14 @@ pub(super) fn event(facts: &mut Facts, calls: &mut Calls, verdicts: &mut Verdict
             }
             facts.follow_room(at, false);
         }
-        Event::Deviation { .. } => {}
+        Event::Deviation { kind, call, run, agent, .. } => {
+            let named = run.map(|run| facts.run_at(run));
+            let run = named.or_else(|| {
+                let agent = facts.agent_at(agent.as_ref()?);
+                facts.agents[agent].live
+            });
+            coverage.deviated(facts, *kind, *call, run);
+        }
         Event::Phase(phase) => entered_phase(facts, &mut judge, *phase),
     }
 }
@@ -90,9 +114,18 @@ fn entered_phase(facts: &mut Facts, judge: &mut Judge<'_>, phase: Phase) {
     }
 }
 
-fn sent(facts: &mut Facts, calls: &mut Calls, judge: &mut Judge<'_>, number: CallNo, from: &Actor, asked: &Asked) {
+fn sent(
+    facts: &mut Facts,
+    calls: &mut Calls,
+    coverage: &mut Coverage,
+    judge: &mut Judge<'_>,
+    number: CallNo,
+    from: &Actor,
+    asked: &Asked,
+) {
     let from = facts.party(from);
     let what = What::of(facts, asked);
+    coverage.sent(facts, worker_of(from).is_some(), asked, &what);
     if let Some(run) = what.run() {
         liveness::count(facts, judge, run);
     }
@@ -144,6 +177,7 @@ fn known<'a>(facts: &mut Facts, calls: &'a mut Calls, number: CallNo) -> Option<
 fn applied(
     facts: &mut Facts,
     calls: &mut Calls,
+    coverage: &mut Coverage,
     judge: &mut Judge<'_>,
     number: CallNo,
     answer: &Answer,
@@ -160,11 +194,19 @@ fn applied(
     if worker_of(call.from).is_some_and(|worker| !facts.workers[worker].up) {
         judge.reached(Sometimes::LandsAfterDeath);
     }
+    coverage.applied(facts, &call.what, reply);
     before_changes(facts, judge, call, reply);
     for change in changes {
         changed(facts, judge, call, change);
     }
     after_changes(facts, judge, call, reply);
+    // Of several runs that one poll grants, the first names the site.
+    if let (What::Lease { .. }, Reply::Leases(leases)) = (&call.what, reply)
+        && let Some(first) = leases.first()
+    {
+        let run = facts.run_at(first.key.run);
+        coverage.granted(facts, run);
+    }
 }
 
 /// What a request does that is not told as a change, where it comes before the changes.

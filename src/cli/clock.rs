@@ -20,6 +20,11 @@ pub(super) fn catch_interrupts() -> Result<(), Stop> {
     .map_err(|error| Stop::Usage(format!("interrupts cannot be caught: {error}")))
 }
 
+/// Whether somebody has interrupted the process.
+pub(super) fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
 /// A stop watch, with a limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watch {
@@ -38,7 +43,7 @@ impl Watch {
 
     /// Whether the work is to end.
     pub(super) fn halt(&self) -> Option<Halt> {
-        if INTERRUPTED.load(Ordering::Relaxed) {
+        if interrupted() {
             return Some(Halt::Interrupt);
         }
         let over = self.limit.is_some_and(|limit| self.elapsed() >= limit);

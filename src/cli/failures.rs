@@ -36,8 +36,8 @@ pub(super) fn write(
         };
         std::fs::create_dir_all(directory).map_err(unwritable(directory))?;
         let path: PathBuf = directory.join(failure::file_name(&subject.scenario.name, &group.first));
-        let document = failure::document(&subject.scenario.document, &group.first);
-        std::fs::write(&path, format!("{document:#}\n")).map_err(unwritable(&path))?;
+        let text = failure::text(&subject.scenario, &group.first);
+        std::fs::write(&path, text).map_err(unwritable(&path))?;
         if fails_alike(&path, &key.1)? {
             written.insert(key.clone(), path.display().to_string());
         } else {
@@ -48,7 +48,7 @@ pub(super) fn write(
 }
 
 /// Whether the file fails with this cause.
-fn fails_alike(path: &Path, cause: &Cause) -> Result<bool, Stop> {
+pub(super) fn fails_alike(path: &Path, cause: &Cause) -> Result<bool, Stop> {
     let scenario = files::load(path)?.scenario;
     let list = scenario.deviations.clone().unwrap_or_default();
     let played = replay(&scenario, &list, None);

@@ -3,11 +3,18 @@
 //! Results go to standard output, progress and diagnostics to standard error. This is the one room that looks at
 //! a wall clock, at the environment and at signals.
 
+mod check;
 mod clock;
+mod diff;
 mod exhaust;
+mod explain;
 mod failures;
+mod merge;
 mod replay;
+mod results;
 mod run;
+mod shrink;
+mod shrinking;
 mod sweep;
 mod terminal;
 mod validate;
@@ -19,6 +26,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::explore::contain::{contain, note_places};
+use crate::explore::recorded::RecordedError;
 use crate::explore::{FilesError, Panic};
 use terminal::Terminal;
 
@@ -33,7 +41,7 @@ struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
     0  everything held
-    1  a promise was broken: an invariant or an expectation
+    1  a promise was broken: an invariant or an expectation; or two histories differ
     2  the input is wrong: usage, scenario or file
     3  determinism was broken: one schedule gave two histories
    70  a fault of chronodrome itself
@@ -45,9 +53,14 @@ Example:
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Args),
-    Sweep(sweep::Args),
+    Sweep(Box<sweep::Args>),
+    Merge(merge::Args),
     Exhaust(exhaust::Args),
     Replay(replay::Args),
+    Shrink(shrink::Args),
+    Explain(explain::Args),
+    Check(check::Args),
+    Diff(diff::Args),
     Validate(validate::Args),
 }
 
@@ -80,6 +93,8 @@ impl Exit {
 enum Stop {
     #[error(transparent)]
     Files(#[from] FilesError),
+    #[error(transparent)]
+    Recorded(#[from] RecordedError),
     #[error("{0}")]
     Usage(String),
     #[error("{}: it cannot be written: {error}", path.display())]
@@ -123,8 +138,13 @@ fn dispatch(command: Command) -> Exit {
     let done = match command {
         Command::Run(args) => run::run(&args, &terminal),
         Command::Sweep(args) => sweep::run(&args, &terminal),
+        Command::Merge(args) => merge::run(&args, &terminal),
         Command::Exhaust(args) => exhaust::run(&args, &terminal),
         Command::Replay(args) => replay::run(&args, &terminal),
+        Command::Shrink(args) => shrink::run(&args, &terminal),
+        Command::Explain(args) => explain::run(&args, &terminal),
+        Command::Check(args) => check::run(&args, &terminal),
+        Command::Diff(args) => diff::run(&args, &terminal),
         Command::Validate(args) => validate::run(&args, &terminal),
     };
     done.unwrap_or_else(|stop| {

@@ -123,7 +123,7 @@ fn in_words(compared: Compared, violates: Option<&Name>, style: Style) -> String
     text
 }
 
-fn stale_in_words(stale: &Stale) -> String {
+pub(super) fn stale_in_words(stale: &Stale) -> String {
     let mut text = format!("the file is stale: the site `{}` never came up", stale.deviation.site);
     if let Some(nearest) = &stale.nearest {
         let _ = write!(text, "; the nearest that did is `{nearest}`");

@@ -8,7 +8,7 @@ use super::terminal::Terminal;
 use super::{Exit, Stop};
 use crate::explore::contain::contain;
 use crate::explore::suite::in_words;
-use crate::explore::{Player, Subject, files};
+use crate::explore::{Loaded, Player, Subject, files};
 use crate::history::{Record, write_header, write_record};
 use crate::report::outcome;
 use crate::scenario::{Options, Outcome};
@@ -36,15 +36,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     let loaded = files::load(&args.scenario)?;
-    let schedule = match (&loaded.scenario.deviations, args.seed) {
-        (Some(_), Some(_)) => {
-            let path = args.scenario.display();
-            return Err(Stop::Usage(format!("{path}: it lists its deviations: there is nothing for --seed to draw")));
-        }
-        (Some(list), None) => Schedule::Fixed(list.clone()),
-        (None, Some(seed)) => Schedule::Seed(seed),
-        (None, None) => Schedule::Calm,
-    };
+    let schedule = schedule(&loaded, args.seed)?;
     let name = &loaded.scenario.name;
     let outcome = play(&loaded.scenario, &schedule, args.trace.as_deref())?;
     if args.json {
@@ -57,6 +49,19 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
         return Ok(Exit::WrongInput);
     }
     Ok(if outcome.held() { Exit::Held } else { Exit::Violated })
+}
+
+/// The schedule that a scenario and a seed, if there is one, mean.
+pub(super) fn schedule(loaded: &Loaded, seed: Option<u64>) -> Result<Schedule, Stop> {
+    match (&loaded.scenario.deviations, seed) {
+        (Some(_), Some(_)) => {
+            let path = loaded.path.display();
+            Err(Stop::Usage(format!("{path}: it lists its deviations: there is nothing for --seed to draw")))
+        }
+        (Some(list), None) => Ok(Schedule::Fixed(list.clone())),
+        (None, Some(seed)) => Ok(Schedule::Seed(seed)),
+        (None, None) => Ok(Schedule::Calm),
+    }
 }
 
 /// Plays a schedule, and writes its history where wanted.

@@ -2,23 +2,32 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use super::results::ResultsFile;
+use super::shrinking::{self, Shrink};
 use super::terminal::Terminal;
-use super::{Exit, Stop, clock, cores, failures};
+use super::{Exit, Stop, clock, cores};
+use crate::explore::aim::{Known, invariant_named};
+use crate::explore::results::{self, Line, Recorder, Summary, Swept};
 use crate::explore::sweep::Sweep;
-use crate::explore::{Findings, Halt, Loaded, Subject, files};
+use crate::explore::{Aim, Halt, Loaded, News, Shard, Subject, files};
 use crate::kernel::Span;
-use crate::report::sweep::{Report, Swept};
+use crate::report::junit;
+use crate::report::sweep::Report;
 
 /// Plays many seeds of every scenario, in parallel.
 ///
-/// Failures are grouped by what they broke; the first of each is written to a file that plays it again. A share of
-/// the schedules, and every failure, is played again in a fresh world: the histories must be the same.
+/// Failures are grouped by what they broke; a few of each are shrunk and written to files that play them again. A
+/// share of the schedules, and every failure, is played again in a fresh world: the histories must be the same.
+/// Results are written as lines while they come, to results.jsonl: what is finished is not lost, and `merge` joins the
+/// lines of shards.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   chronodrome sweep
   chronodrome sweep scenarios/charge-card.json --seeds 1000000
-  chronodrome sweep --time 5m --fail-fast")]
+  chronodrome sweep --time 5m --fail-fast
+  chronodrome sweep --seeds 100000 --shard 3/8 --out shards --junit report.xml")]
 pub(super) struct Args {
     /// Scenario files, or directories of them.
     #[arg(default_value = "scenarios", value_name = "PATH")]
@@ -33,10 +42,26 @@ pub(super) struct Args {
     /// How many threads; what is found does not depend on it. [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// End with the first failure.
+    /// Play one of N parts of the seeds, those whose remainder is I - 1.
+    #[arg(long, value_name = "I/N", default_value = "1/1", hide_default_value = true)]
+    shard: Shard,
+    /// End with the first failure that is not known.
     #[arg(long)]
     fail_fast: bool,
-    /// Where files of failures are written.
+    /// Only what breaks this invariant counts; `expectation` for what scenarios expect.
+    #[arg(long, value_name = "INVARIANT")]
+    only: Option<String>,
+    /// Failures that are known and break nothing: `{"scenario": …, "invariant": …, "reason": …}`, with
+    /// `"subject"` and `"last"` where they matter, in a list or one a line.
+    #[arg(long, value_name = "FILE")]
+    known: Option<PathBuf>,
+    /// Shrink failures for so long at most, over all of them; `0s` for not at all.
+    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = parse_budget)]
+    shrink: Span,
+    /// Write a JUnit report to FILE.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Where results, and the files of failures, are written.
     #[arg(long, value_name = "DIR", default_value = "reports")]
     out: PathBuf,
     /// Print one JSON document and nothing else.
@@ -64,6 +89,11 @@ pub(super) fn parse_time(text: &str) -> Result<Span, String> {
     if span > Span::ZERO { Ok(span) } else { Err("it must be more than nothing".to_owned()) }
 }
 
+/// A span, or none at all.
+fn parse_budget(text: &str) -> Result<Span, String> {
+    text.parse().map_err(|error: crate::kernel::TimeError| error.to_string())
+}
+
 /// The seeds and the time limit that are meant.
 fn extent(seeds: Option<&Range<u64>>, time: Option<Span>) -> (Range<u64>, Option<Span>) {
     match (seeds, time) {
@@ -75,39 +105,95 @@ fn extent(seeds: Option<&Range<u64>>, time: Option<Span>) -> (Range<u64>, Option
 
 pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     let loaded = files::load_all(&args.paths)?;
+    one_of_each_name(&loaded)?;
+    let aim = Aim { only: only(args.only.as_deref())?, known: load_known(args.known.as_deref())? };
     clock::catch_interrupts()?;
-    let subjects: Vec<&dyn Subject> = loaded.iter().map(|loaded| &loaded.scenario as &dyn Subject).collect();
     let (seeds, time) = extent(args.seeds.as_ref(), args.time);
-    let sweep = Sweep { seeds, jobs: args.jobs.map_or_else(cores, usize::from), fail_fast: args.fail_fast };
+    let jobs = args.jobs.map_or_else(cores, usize::from);
+    let sweep = Sweep { seeds, shard: args.shard, aim, jobs, fail_fast: args.fail_fast };
+    let subjects: Vec<&dyn Subject> = loaded.iter().map(|loaded| &loaded.scenario as &dyn Subject).collect();
+    let paths: Vec<String> = loaded.iter().map(|loaded| loaded.path.display().to_string()).collect();
+    let swept: Vec<Swept<'_>> =
+        subjects.iter().zip(&paths).map(|(subject, path)| Swept { subject: *subject, path }).collect();
+    let mut recorder = Recorder::new(&sweep, &swept);
+    let mut file = ResultsFile::open(&args.out, recorder.sweep(), terminal)?;
+
     let mut progress = terminal.progress(subjects.iter().map(|subject| subject.name()).collect(), time);
-    let swept = sweep.run(&subjects, &mut |news| progress.hear(news));
+    let done = sweep.run(&subjects, &mut |news| {
+        if let News::Finished(finished) = &news {
+            file.append(recorder.finished(finished));
+        }
+        progress.hear(news)
+    });
     progress.finish();
     let took = progress.watch.elapsed();
-    let files = failures::write(&args.out, &loaded, &swept.findings, terminal)?;
-    let report =
-        Report { scenarios: &named(&loaded), findings: &swept.findings, took, halted: swept.halted, files: &files };
+    file.append(recorder.troubles(&done.findings));
+
+    let mut lines = results::of_findings(&done.findings, recorder.sweep());
+    let shrink = Shrink {
+        loaded: &loaded,
+        ids: (0..loaded.len()).map(|subject| recorder.id(subject).to_owned()).collect(),
+        aim: &sweep.aim,
+        budget: Duration::from_micros(args.shrink.as_micros().unsigned_abs()),
+        terminal,
+    };
+    let made: Vec<Line> = shrink.files(&done.findings).into_iter().map(Line::File).collect();
+    file.append(made.iter().cloned());
+    lines.extend(made);
+    let summary = Summary::of(&lines, &sweep.aim.known).map_err(|error| Stop::Usage(error.to_string()))?;
+    let files = summary.failures.iter().flat_map(|failure| &failure.samples).filter_map(|sample| sample.file.as_ref());
+    shrinking::write(&args.out, files)?;
+
+    let halted = if clock::interrupted() { Some(Halt::Interrupt) } else { done.halted };
+    let directory = args.out.display().to_string();
+    let report = Report { summary: &summary, took: Some(took), halted, directory: &directory };
+    write_junit(args.junit.as_deref(), &report)?;
     if args.json {
         terminal.print_json(&report.document())?;
     } else {
         terminal.print(&report.text(terminal.style))?;
     }
-    Ok(exit(&swept.findings, swept.halted))
+    file.finish(halted.map(Halt::as_str))?;
+    Ok(exit(&summary, halted))
 }
 
-fn named(loaded: &[Loaded]) -> Vec<Swept> {
-    let path = |path: &Path| path.display().to_string();
-    let each = loaded.iter();
-    each.map(|loaded| Swept { name: loaded.scenario.name.to_string(), path: path(&loaded.path) }).collect()
+/// Results are told by the names of scenarios.
+fn one_of_each_name(loaded: &[Loaded]) -> Result<(), Stop> {
+    for (place, one) in loaded.iter().enumerate() {
+        if let Some(other) = loaded[..place].iter().find(|other| other.scenario.name == one.scenario.name) {
+            let (path, other, name) = (one.path.display(), other.path.display(), &one.scenario.name);
+            return Err(Stop::Usage(format!("{path}: {other} has the name `{name}`, too")));
+        }
+    }
+    Ok(())
+}
+
+/// The one invariant that counts.
+fn only(name: Option<&str>) -> Result<Option<String>, Stop> {
+    let found = name.map(invariant_named).transpose();
+    let found = found.map_err(|error| Stop::Usage(format!("--only: {error}")))?;
+    Ok(found.map(ToOwned::to_owned))
+}
+
+/// The failures that are known.
+pub(super) fn load_known(path: Option<&Path>) -> Result<Known, Stop> {
+    path.map_or_else(|| Ok(Known::default()), |path| Known::load(path).map_err(|error| Stop::Usage(error.to_string())))
+}
+
+/// Writes a JUnit report, if one is wanted.
+pub(super) fn write_junit(path: Option<&Path>, report: &Report<'_>) -> Result<(), Stop> {
+    let Some(path) = path else { return Ok(()) };
+    std::fs::write(path, junit::xml(report)).map_err(|error| Stop::Unwritable { path: path.to_owned(), error })
 }
 
 /// The gravest of what was found.
-fn exit(findings: &Findings, halted: Option<Halt>) -> Exit {
+pub(super) fn exit(summary: &Summary, halted: Option<Halt>) -> Exit {
     [
-        (findings.broken.is_some(), Exit::Fault),
-        (findings.divergence.is_some(), Exit::Nondeterministic),
+        (!summary.panics.is_empty(), Exit::Fault),
+        (!summary.divergences.is_empty() || !summary.contradictions.is_empty(), Exit::Nondeterministic),
         (halted == Some(Halt::Interrupt), Exit::Interrupted),
-        (!findings.failures.is_empty(), Exit::Violated),
-        (!findings.stale.is_empty(), Exit::WrongInput),
+        (summary.violated(), Exit::Violated),
+        (!summary.stale.is_empty(), Exit::WrongInput),
     ]
     .into_iter()
     .find_map(|(found, exit)| found.then_some(exit))
@@ -140,7 +226,7 @@ mod tests {
 
     #[test]
     fn the_gravest_finding_decides_how_a_sweep_ends() {
-        let quiet = Findings::default();
+        let quiet = Summary::default();
         assert_eq!(exit(&quiet, None), Exit::Held);
         assert_eq!(exit(&quiet, Some(Halt::Time)), Exit::Held);
         assert_eq!(exit(&quiet, Some(Halt::Interrupt)), Exit::Interrupted);

@@ -20,6 +20,8 @@ pub(super) struct Terminal {
     pub(super) style: Style,
     /// How diagnostics are written.
     diagnostics: Style,
+    /// Whether results go to a terminal.
+    pub(super) shown: bool,
     /// Whether somebody watches the standard error.
     live: bool,
 }
@@ -30,6 +32,7 @@ impl Terminal {
         let live = io::stderr().is_terminal();
         Terminal {
             style: Style { colour: colours && io::stdout().is_terminal() },
+            shown: io::stdout().is_terminal(),
             diagnostics: Style { colour: colours && live },
             live,
         }
@@ -58,6 +61,12 @@ impl Terminal {
     pub(super) fn note(&self, text: &str) {
         // Nobody may be there to read it.
         let _ = writeln!(io::stderr(), "{text}");
+    }
+
+    /// A line that says how far something is.
+    pub(super) fn line(&self, form: &str) -> ProgressBar {
+        let target = if self.live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        ProgressBar::with_draw_target(None, target).with_style(template(form))
     }
 
     /// A progress line over an exploration of subjects with these names.
@@ -98,6 +107,7 @@ impl Progress<'_> {
                 self.bar.set_style(template(line));
             }
             News::Planned(_) => {}
+            News::Finished(_) => {}
             News::Failed(failure) => self.tell(&failure),
         }
         self.watch.halt()

@@ -70,7 +70,7 @@ fn trace(player: &mut dyn Player, schedule: &Schedule) -> Vec<Record> {
     records
 }
 
-fn difference(left: Vec<Record>, right: Vec<Record>) -> Option<Difference> {
+pub(super) fn difference(left: Vec<Record>, right: Vec<Record>) -> Option<Difference> {
     let after = left.iter().zip(&right).take_while(|(left, right)| left == right).count();
     let events = [left, right].map(|records| records.into_iter().nth(after));
     if events == [None, None] { None } else { Some(Difference { after, events }) }

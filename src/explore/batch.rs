@@ -2,18 +2,26 @@
 //! again in a fresh memory.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::agree::recheck;
+use super::aim::Aim;
 use super::contain::contain;
 use super::pool::{Bench, Done, Merge};
-use super::{Cause, Divergence, Failure, News, Panic, Player, Subject};
-use crate::check::Sometimes;
+use super::{Cause, Divergence, Failure, Fingerprint, News, Panic, Player, Strike, Subject};
+use crate::check::{Cells, Moments, Sometimes};
 use crate::scenario::{Options, Outcome};
 use crate::sim::Schedule;
 use crate::sim::{Deviation, FaultKind};
 
 /// One schedule in so many is checked again, and its replays are judged; so is every failure.
 pub(super) const RECHECKED_ONE_IN: u64 = 64;
+
+/// Which of [`RECHECKED_ONE_IN`] numbers is checked again: a fixed mix of theirs, so that however seeds are shared by
+/// remainder, each share has about as many of these.
+fn share_of(numbers: u64) -> u64 {
+    numbers.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - RECHECKED_ONE_IN.ilog2())
+}
 
 /// What was counted over the schedules of one subject.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,6 +44,10 @@ pub struct Tally {
     pub faults: BTreeMap<FaultKind, u64>,
     /// The *sometimes* properties that were reached.
     pub reached: BTreeSet<Sometimes>,
+    /// Which kinds of fault struck which calls in which phase.
+    pub covered: Cells,
+    /// Which calls came up in which phase.
+    pub moments: Moments,
 }
 
 impl Tally {
@@ -50,6 +62,8 @@ impl Tally {
             *self.faults.entry(deviation.fault.kind()).or_default() += 1;
         }
         self.reached.extend(outcome.reached.iter().copied());
+        self.covered.add(&outcome.covered);
+        self.moments.add(&outcome.moments);
     }
 
     /// Adds the counts of other schedules.
@@ -65,8 +79,13 @@ impl Tally {
             *self.faults.entry(*kind).or_default() += count;
         }
         self.reached.extend(other.reached.iter().copied());
+        self.covered.add(&other.covered);
+        self.moments.add(&other.moments);
     }
 }
+
+/// How many failures are kept of one cause.
+const SAMPLES_MOST: usize = 4;
 
 /// Failures of one subject with the same cause.
 #[derive(Clone, Debug)]
@@ -75,8 +94,78 @@ pub struct Group {
     pub count: u64,
     /// The first of them, in the order of the exploration.
     pub first: Failure,
-    /// Its place in that order.
+    /// A few more, each the first with its last deviation: they may have another reason.
+    pub others: Vec<Sample>,
+    /// The place of the first in that order.
     pub(super) order: u64,
+}
+
+/// A failure and its place in the order of the exploration.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// What failed.
+    pub failure: Failure,
+    /// Its place.
+    pub(super) order: u64,
+}
+
+impl Group {
+    fn of(order: u64, failure: Failure) -> Group {
+        Group { count: 1, first: failure, others: Vec::new(), order }
+    }
+
+    /// Every failure that is kept, the first one first.
+    pub fn samples(&self) -> impl Iterator<Item = &Failure> {
+        std::iter::once(&self.first).chain(self.others.iter().map(|sample| &sample.failure))
+    }
+
+    /// The places of the samples in the order of the exploration.
+    pub(super) fn orders(&self) -> impl Iterator<Item = u64> {
+        std::iter::once(self.order).chain(self.others.iter().map(|sample| sample.order))
+    }
+
+    /// Takes in other failures with this cause: of each last deviation the first is kept, of all these the first few.
+    pub(super) fn join(&mut self, other: Group) {
+        self.count += other.count;
+        let mut kept = std::iter::once((self.order, &self.first))
+            .chain(self.others.iter().map(|sample| (sample.order, &sample.failure)));
+        if other.others.is_empty() && kept.any(|(order, failure)| order <= other.order && alike(failure, &other.first))
+        {
+            return;
+        }
+        let own = Sample { failure: self.first.clone(), order: self.order };
+        let mut samples = vec![own, Sample { failure: other.first, order: other.order }];
+        samples.append(&mut self.others);
+        samples.extend(other.others);
+        samples.sort_by_key(|sample| sample.order);
+        let mut seen: BTreeSet<Option<Strike>> = BTreeSet::new();
+        samples.retain(|sample| seen.insert(last_strike(&sample.failure)));
+        samples.truncate(SAMPLES_MOST);
+        let first = samples.remove(0);
+        (self.first, self.order, self.others) = (first.failure, first.order, samples);
+    }
+}
+
+fn last_strike(failure: &Failure) -> Option<Strike> {
+    Fingerprint::of(&failure.outcome).last
+}
+
+fn alike(one: &Failure, other: &Failure) -> bool {
+    last_strike(one) == last_strike(other)
+}
+
+/// Schedules of one subject that are done, and what came of them.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// The subject's place in the list that was given.
+    pub subject: usize,
+    /// The seeds from the first to the last that was played; empty where schedules have none. With shards only those
+    /// of the shard were played.
+    pub seeds: Range<u64>,
+    /// The counts.
+    pub tally: Tally,
+    /// The failures by their cause.
+    pub failures: BTreeMap<Cause, Group>,
 }
 
 /// A schedule whose world panicked.
@@ -125,8 +214,7 @@ impl Findings {
     }
 
     pub(super) fn fail(&mut self, order: u64, failure: Failure) {
-        let group = Group { count: 1, first: failure, order };
-        self.join_group((group.first.subject, group.first.cause()), group);
+        self.join_group((failure.subject, failure.cause()), Group::of(order, failure));
     }
 
     fn note_stale(&mut self, subject: usize, stale: Stale) {
@@ -140,13 +228,7 @@ impl Findings {
             None => {
                 self.failures.insert(key, group);
             }
-            Some(known) => {
-                let count = known.count + group.count;
-                if group.order < known.order {
-                    *known = group;
-                }
-                known.count = count;
-            }
+            Some(known) => known.join(group),
         }
     }
 }
@@ -179,15 +261,17 @@ pub(super) struct Hand<'a> {
 }
 
 /// Schedules of one subject that are played one after the other.
-pub(super) struct Batch<'a> {
+pub(super) struct Batch<'a, 'b> {
     pub(super) subject: &'a dyn Subject,
     /// The subject's place in the list that was given.
     pub(super) place: usize,
-    /// Whether the first failure ends the exploration.
+    /// Which failures count.
+    pub(super) aim: &'b Aim,
+    /// Whether the first failure that is not known ends the exploration.
     pub(super) fail_fast: bool,
     /// The order of the first schedule in the exploration.
     pub(super) order: u64,
-    /// The number of the first schedule among those of this subject.
+    /// The number of the first schedule among those of this subject. The number of a seed is the seed.
     pub(super) number: u64,
     /// The number of the last one of them all, which is checked again whatever it is.
     pub(super) last_number: u64,
@@ -212,7 +296,7 @@ struct Again {
     outcome: Outcome,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> Batch<'a, '_> {
     /// Plays them, until one ends the exploration or the bench is halted.
     pub(super) fn play(&self, hand: &mut Hand<'a>, schedules: &[Schedule], bench: &Bench<'_>) -> Done<Findings> {
         let mut found = Findings::default();
@@ -225,8 +309,9 @@ impl<'a> Batch<'a> {
             }
             let subject = self.subject;
             let player = hand.players.entry(self.place).or_insert_with(|| subject.player());
-            let closely = self.in_share(nth) || *schedule == Schedule::Calm;
-            let outcome = match contain(|| play(player.as_mut(), schedule, closely)) {
+            let in_share = self.in_share(nth, schedule);
+            let closely = in_share || *schedule == Schedule::Calm;
+            let mut outcome = match contain(|| play(player.as_mut(), schedule, closely)) {
                 Ok(outcome) => outcome,
                 Err(panic) => {
                     hand.players.remove(&self.place);
@@ -235,29 +320,47 @@ impl<'a> Batch<'a> {
                     break;
                 }
             };
+            self.aim.apply(&mut outcome);
             tally.count(&outcome);
             if !outcome.stale.is_empty() {
                 let stale = Stale { deviations: outcome.stale.clone(), order: self.order + nth as u64 };
                 found.note_stale(self.place, stale);
             }
             if !outcome.held() {
-                self.note_failure(&mut found, hand, nth, schedule, &outcome, bench);
-                last = self.fail_fast;
+                let known = self.note_failure(&mut found, hand, nth, schedule, &outcome, bench);
+                last = self.fail_fast && !known;
             }
-            if !outcome.held() || self.in_share(nth) {
+            if !outcome.held() || in_share {
                 again.push(Again { nth, outcome });
             }
         }
         tally.rechecked = again.len() as u64;
         last |= self.check_again(&mut found, schedules, again);
         bench.tell(News::Played(tally.schedules));
+        self.tell_finished(schedules, &tally, &found, bench);
         found.tallies.insert(self.place, tally);
         Done { result: found, last }
     }
 
-    fn in_share(&self, nth: usize) -> bool {
-        let number = self.number + nth as u64;
-        number % RECHECKED_ONE_IN == RECHECKED_ONE_IN - 1 || number == self.last_number
+    fn tell_finished(&self, schedules: &[Schedule], tally: &Tally, found: &Findings, bench: &Bench<'_>) {
+        let seed = |nth: usize| match schedules.get(nth) {
+            Some(Schedule::Seed(seed)) => Some(*seed),
+            _ => None,
+        };
+        let Some(last) = (tally.schedules as usize).checked_sub(1) else { return };
+        let seeds = seed(0).zip(seed(last)).map_or(0..0, |(first, last)| first..last.saturating_add(1));
+        let failures = found.failures.iter().map(|((_, cause), group)| (cause.clone(), group.clone())).collect();
+        let finished = Finished { subject: self.place, seeds, tally: tally.clone(), failures };
+        bench.tell(News::Finished(Box::new(finished)));
+    }
+
+    /// Whether a schedule is checked again: one of every so many, another place in each of these.
+    fn in_share(&self, nth: usize, schedule: &Schedule) -> bool {
+        let number = match schedule {
+            Schedule::Seed(seed) => *seed,
+            _ => self.number + nth as u64,
+        };
+        number % RECHECKED_ONE_IN == share_of(number / RECHECKED_ONE_IN) || number == self.last_number
     }
 
     fn note_panic(&self, found: &mut Findings, nth: usize, schedule: &Schedule, panic: Panic) {
@@ -265,6 +368,7 @@ impl<'a> Batch<'a> {
         found.broken = Some(Box::new(Broken { subject: self.place, schedule: schedule.clone(), panic }));
     }
 
+    /// Whether the failure is known.
     fn note_failure(
         &self,
         found: &mut Findings,
@@ -273,12 +377,16 @@ impl<'a> Batch<'a> {
         schedule: &Schedule,
         outcome: &Outcome,
         bench: &Bench<'_>,
-    ) {
+    ) -> bool {
         let failure = Failure { subject: self.place, schedule: schedule.clone(), outcome: outcome.clone() };
+        let Fingerprint { cause, last } = Fingerprint::of(outcome);
+        let last = last.map(|strike| strike.to_string());
+        let known = self.aim.known.covers(self.subject.name(), &cause, last.as_deref()).is_some();
         if hand.told.insert((self.place, failure.cause())) {
             bench.tell(News::Failed(Box::new(failure.clone())));
         }
         found.fail(self.order + nth as u64, failure);
+        known
     }
 
     /// Plays the chosen ones again, the last first, in a fresh memory. Whether one ends the exploration.

@@ -10,6 +10,8 @@ use crate::sim::{Deviation, Fault, Schedule, SiteKey, SiteListing};
 /// Its seeds fail, panic or leak as the fields say.
 #[derive(Clone, Debug, Default)]
 pub struct Fake {
+    /// Its name; `fake` where it has none.
+    pub name: &'static str,
     /// Every multiple of it fails, but 0.
     pub fails: Option<u64>,
     /// This seed panics.
@@ -20,13 +22,15 @@ pub struct Fake {
     pub sites: Vec<(&'static str, Vec<Fault>)>,
     /// The site at which a lost reply breaks a promise.
     pub weak: Option<&'static str>,
+    /// The site at which a pause of at least so long breaks a promise.
+    pub too_long: Option<(&'static str, Span)>,
     /// The file's own list.
     pub fixed: Option<Vec<Deviation>>,
 }
 
 impl Subject for Fake {
     fn name(&self) -> &str {
-        "fake"
+        if self.name.is_empty() { "fake" } else { self.name }
     }
     fn fixed(&self) -> Option<&[Deviation]> {
         self.fixed.as_deref()
@@ -43,7 +47,17 @@ struct Playing<'a> {
 
 impl Player for Playing<'_> {
     fn header(&self) -> Header {
-        unreachable!("explorations need no header")
+        Header {
+            format: 1,
+            scenario: "fake".into(),
+            start: Timestamp::from_micros(0),
+            lease: Span::from_secs(30),
+            poll: Span::from_millis(50),
+            timer_jitter: Span::ZERO,
+            capacity: 10,
+            max_lost_leases: 10,
+            workers: Vec::new(),
+        }
     }
 
     fn play(&mut self, schedule: &Schedule, mut options: Options<'_>) -> Outcome {
@@ -70,7 +84,11 @@ impl Player for Playing<'_> {
                 let weak = |found: &Deviation| {
                     self.fake.weak.is_some_and(|weak| (&*found.site, found.fault) == (weak, Fault::LostReply))
                 };
-                if outcome.deviations.iter().any(weak) {
+                let too_long = |found: &Deviation| match (found.fault, self.fake.too_long) {
+                    (Fault::Pause { lasts, .. }, Some((site, most))) => &*found.site == site && lasts >= most,
+                    _ => false,
+                };
+                if outcome.deviations.iter().any(|found| weak(found) || too_long(found)) {
                     outcome.violations.push(violation("effect-at-most-once", 1));
                 }
             }
@@ -106,6 +124,8 @@ pub fn held() -> Outcome {
         ends: Default::default(),
         expectations: Vec::new(),
         reached: Vec::new(),
+        covered: Default::default(),
+        moments: Default::default(),
         not_judged: Vec::new(),
         sites: Vec::new(),
         stale: Vec::new(),

@@ -1,26 +1,38 @@
-//! Ways to choose schedules, one file each: [`sweep`], [`exhaust`], [`replay`]; and [`suite`], which makes a
-//! sweep one line of a project's own tests.
+//! Ways to choose schedules, one file each: [`sweep`], [`exhaust`], [`replay`]; [`mod@shrink`], which makes a failure
+//! small; [`explain`], which varies one that fails; and [`suite`], which makes a sweep one line of a project's own tests.
+//! [`recorded`] and [`mod@diff`] look at histories that were written down.
 //!
 //! Nothing here knows how a world is built or judged: whatever is a [`Subject`] can be explored. Nothing here
 //! reads a clock or prints: who calls hears [`News`] and may [`Halt`] the work. What is found depends on the
 //! subjects and the seeds alone, never on the number of threads.
 
 mod agree;
+pub mod aim;
 mod batch;
 pub mod contain;
+pub mod diff;
 pub mod exhaust;
+pub mod explain;
 mod fidelity;
 pub mod files;
+mod fingerprint;
+mod grid;
 mod pool;
+pub mod recorded;
 pub mod replay;
+pub mod results;
+pub mod shrink;
 pub mod suite;
 pub mod sweep;
 
 pub use agree::{Difference, Divergence};
-pub use batch::{Broken, Findings, Group, Stale, Tally};
+pub use aim::{Aim, Known, KnownFailure};
+pub use batch::{Broken, Findings, Finished, Group, Sample, Stale, Tally};
 pub use contain::Panic;
 pub use fidelity::REPLAY_INVARIANTS;
 pub use files::{FilesError, Loaded};
+pub use fingerprint::{Fingerprint, Strike};
+pub use grid::{Shard, ShardError};
 pub use pool::Halt;
 
 use crate::history::Header;
@@ -95,6 +107,9 @@ pub enum News {
     Planned(u64),
     /// A schedule failed in a way that this thread had not seen before.
     Failed(Box<Failure>),
+    /// Some schedules of one subject are done. A failure that ends the exploration may make void what is told of later
+    /// ones; each is true all the same.
+    Finished(Box<Finished>),
 }
 
 /// Who listens to [`News`]; the answer [`Halt`] ends the work after the schedules that are being played.
@@ -129,7 +144,7 @@ pub struct Cause {
 
 impl Cause {
     /// The earliest violation of an outcome, else the first expectation that does not hold.
-    fn of(outcome: &Outcome) -> Cause {
+    pub fn of(outcome: &Outcome) -> Cause {
         if let Some(first) = outcome.violations.iter().min_by_key(|violation| violation.at) {
             let subject_kind = subject_kind(&first.subject).to_owned();
             return Cause { invariant: first.invariant.to_owned(), subject_kind };

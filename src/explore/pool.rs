@@ -20,6 +20,16 @@ pub enum Halt {
     Interrupt,
 }
 
+impl Halt {
+    /// In a word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Halt::Time => "time",
+            Halt::Interrupt => "interrupt",
+        }
+    }
+}
+
 /// How often the listener hears something at least.
 const TICK: Duration = Duration::from_millis(50);
 

@@ -32,7 +32,7 @@ pub enum SuiteError {
 
 /// The scenarios at `path`, a file or a directory; 1 000 seeds each on one thread unless told otherwise.
 pub fn suite(path: impl AsRef<Path>) -> Suite {
-    Suite { path: path.as_ref().to_owned(), sweep: Sweep { seeds: 0..1_000, jobs: 1, fail_fast: false } }
+    Suite { path: path.as_ref().to_owned(), sweep: Sweep::default() }
 }
 
 impl Suite {

@@ -1,11 +1,13 @@
 //! Many seeds over many subjects, in parallel.
 //!
-//! The subjects take turns, a batch of seeds each, so that a sweep that ends early has looked at all of them
-//! alike. A subject whose file lists its deviations has one schedule, whatever the seeds.
+//! The subjects take turns, a block of seeds each, so that a sweep that ends early has looked at all of them
+//! alike. A subject whose file lists its deviations has one schedule, whatever the seeds; the first shard plays it.
 
 use std::ops::Range;
 
+use super::aim::Aim;
 use super::batch::{Batch, Findings, Hand};
+use super::grid::{Shard, blocks};
 use super::pool::{Bench, Done, work_through};
 use super::{Halt, Listener, News, Subject};
 use crate::sim::Schedule;
@@ -15,9 +17,14 @@ use crate::sim::Schedule;
 pub struct Sweep {
     /// The seeds, for each subject.
     pub seeds: Range<u64>,
+    /// Which of them are played.
+    pub shard: Shard,
+    /// Which failures count.
+    pub aim: Aim,
     /// How many threads; at least one is used.
     pub jobs: usize,
-    /// Whether the first failure ends the sweep. What came before it in the order of the sweep is still played.
+    /// Whether the first failure that is not known ends the sweep. What came before it in the order of the sweep is
+    /// still played.
     pub fail_fast: bool,
 }
 
@@ -30,57 +37,69 @@ pub struct Swept {
     pub halted: Option<Halt>,
 }
 
-/// The most schedules that are played between two looks at the counter of batches.
-const BATCH_MOST: u64 = 64;
+impl Default for Sweep {
+    /// 1 000 seeds on one thread.
+    fn default() -> Sweep {
+        Sweep { seeds: 0..1_000, shard: Shard::WHOLE, aim: Aim::default(), jobs: 1, fail_fast: false }
+    }
+}
 
 impl Sweep {
     /// Plays every seed of every subject.
     pub fn run(&self, subjects: &[&dyn Subject], listener: &mut Listener<'_>) -> Swept {
-        let count = self.seeds.end.saturating_sub(self.seeds.start);
-        let plan = Plan { sweep: self, subjects, count, batch: (count / BATCH_MOST).clamp(1, BATCH_MOST) };
-        let units = if subjects.is_empty() { 0 } else { plan.rounds().saturating_mul(subjects.len() as u64) };
+        let plan = Plan { sweep: self, subjects, blocks: blocks(&self.seeds, self.shard.of) };
+        let units = plan.rounds().saturating_mul(subjects.len() as u64);
         listener(News::Planned(plan.schedules()));
         let (findings, halted) =
             work_through(self.jobs, units, Hand::default, |hand, unit, bench| plan.unit(hand, unit, bench), listener);
         Swept { findings, halted }
     }
+
+    /// The schedules of a subject that this sweep plays.
+    pub fn planned(&self, subject: &dyn Subject) -> u64 {
+        match subject.fixed() {
+            Some(_) => u64::from(self.shard.number == 1),
+            None => self.shard.count(&self.seeds),
+        }
+    }
 }
 
-struct Plan<'a> {
-    sweep: &'a Sweep,
-    subjects: &'a [&'a dyn Subject],
-    /// Seeds for each subject.
-    count: u64,
-    /// Seeds of a batch: it depends on the number of seeds alone.
-    batch: u64,
+struct Plan<'a, 'b> {
+    sweep: &'b Sweep,
+    subjects: &'b [&'a dyn Subject],
+    blocks: Vec<Range<u64>>,
 }
 
-impl<'a> Plan<'a> {
-    /// Batches that a subject has; at least the one of a subject with a fixed list.
+impl<'a> Plan<'a, '_> {
+    /// Blocks that a subject has; at least the one of a subject with a fixed list.
     fn rounds(&self) -> u64 {
-        self.count.div_ceil(self.batch).max(1)
+        self.blocks.len().max(1) as u64
     }
 
     fn schedules(&self) -> u64 {
-        let of = |subject: &&dyn Subject| if subject.fixed().is_some() { 1 } else { self.count };
-        self.subjects.iter().map(of).fold(0, u64::saturating_add)
+        self.subjects.iter().map(|subject| self.sweep.planned(*subject)).fold(0, u64::saturating_add)
     }
 
     fn unit(&self, hand: &mut Hand<'a>, unit: u64, bench: &Bench<'_>) -> Done<Findings> {
         let place = (unit % self.subjects.len() as u64) as usize;
         let round = unit / self.subjects.len() as u64;
-        let subject = self.subjects[place];
-        let number = round * self.batch;
+        let (sweep, subject) = (self.sweep, self.subjects[place]);
         let schedules: Vec<Schedule> = match subject.fixed() {
-            Some(list) if round == 0 => vec![Schedule::Fixed(list.to_vec())],
-            Some(_) => return Done { result: Findings::default(), last: false },
-            None => (number..self.count.min(number.saturating_add(self.batch)))
-                .map(|nth| Schedule::Seed(self.sweep.seeds.start + nth))
-                .collect(),
+            Some(list) if round == 0 && sweep.shard.number == 1 => vec![Schedule::Fixed(list.to_vec())],
+            Some(_) => Vec::new(),
+            None => {
+                let block = self.blocks.get(round as usize).cloned().unwrap_or(0..0);
+                sweep.shard.seeds(block).map(Schedule::Seed).collect()
+            }
         };
-        let last_number = if subject.fixed().is_some() { 0 } else { self.count.saturating_sub(1) };
-        let order = unit.saturating_mul(self.batch);
-        let batch = Batch { subject, place, fail_fast: self.sweep.fail_fast, order, number, last_number };
+        if schedules.is_empty() {
+            return Done { result: Findings::default(), last: false };
+        }
+        let last_number = if subject.fixed().is_some() { 0 } else { sweep.seeds.end.saturating_sub(1) };
+        let (aim, fail_fast) = (&sweep.aim, sweep.fail_fast);
+        // No block that is ever played has so many seeds that two orders meet.
+        let order = unit.saturating_mul(1 << 32);
+        let batch = Batch { subject, place, aim, fail_fast, order, number: 0, last_number };
         batch.play(hand, &schedules, bench)
     }
 }
@@ -92,7 +111,7 @@ mod tests {
 
     fn sweep(seeds: Range<u64>, jobs: usize, fail_fast: bool, fakes: &[Fake]) -> Swept {
         let subjects: Vec<&dyn Subject> = fakes.iter().map(|fake| fake as &dyn Subject).collect();
-        Sweep { seeds, jobs, fail_fast }.run(&subjects, &mut |_| None)
+        Sweep { seeds, jobs, fail_fast, ..Sweep::default() }.run(&subjects, &mut |_| None)
     }
 
     /// All that a report is made of.
@@ -164,7 +183,7 @@ mod tests {
     fn an_interrupt_keeps_what_was_found() {
         let fake = Fake { fails: Some(1), ..Fake::default() };
         let mut listener = |news| matches!(news, News::Failed(_)).then_some(Halt::Interrupt);
-        let swept = Sweep { seeds: 0..u64::MAX, jobs: 2, fail_fast: false }.run(&[&fake], &mut listener);
+        let swept = Sweep { seeds: 0..u64::MAX, jobs: 2, ..Sweep::default() }.run(&[&fake], &mut listener);
         assert_eq!(swept.halted, Some(Halt::Interrupt));
         assert!(!swept.findings.failures.is_empty());
     }

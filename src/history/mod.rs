@@ -4,10 +4,14 @@
 //! got), some *applied* (what really happened behind the boundary: [`Event::Applied`], [`Event::Happened`]).
 //! A judge says which it needs. Nothing here knows who runs, simulates or judges.
 
+mod called;
 mod digest;
+mod fault;
 mod trace;
 
+pub use called::{About, Called};
 pub use digest::RunningHash;
+pub use fault::FaultKind;
 pub use trace::{TraceError, read_trace, write_header, write_record};
 
 use serde::{Deserialize, Serialize};
@@ -162,6 +166,14 @@ pub enum Event {
         site: Name,
         /// The fault, in words.
         fault: Name,
+        /// Its kind.
+        kind: FaultKind,
+        /// What is called there.
+        call: Called,
+        /// The run that the call is about, where it is about one.
+        run: Option<RunId>,
+        /// The address whose mailbox it is about, where no run is named.
+        agent: Option<AgentId>,
     },
     /// The world enters a phase.
     Phase(Phase),

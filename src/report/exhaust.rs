@@ -200,16 +200,14 @@ fn pairs(pairs: &Pairs) -> String {
     let all = counted(pairs.planned, "of two deviations", "of two deviations");
     let spared = match pairs.spared {
         0 => String::new(),
-        spared => {
-            format!(", {} spared, whose worlds are in the state of others as the second strikes", grouped(spared))
-        }
+        spared => format!(", {} spared (their second strikes a world in the state of another's)", grouped(spared)),
     };
     if pairs.complete() {
         let played = grouped(pairs.played);
         return format!("all {all}, the second at each site that comes later: {played} played{spared}");
     }
     let left = grouped(pairs.planned - pairs.spared - pairs.played);
-    let mut text = format!("{} of {all} played{spared}, {left} not: ", grouped(pairs.played));
+    let mut text = format!("{} of the {all} played{spared}, {left} not: ", grouped(pairs.played));
     match &pairs.through {
         Some(last) => {
             let (done, firsts) = (grouped(pairs.firsts_done), grouped(pairs.firsts));

@@ -1,29 +1,23 @@
-//! A failure as a file that is itself a scenario: the scenario's own document with the deviations that broke it.
+//! A failure as a file that is itself a scenario: the scenario with the deviations that broke it.
 
-use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 
+use super::story::{Case, headline};
+use crate::explore::results::{FileLine, Made};
 use crate::explore::{Cause, Failure};
-use crate::kernel::Json;
+use crate::scenario::{self, Scenario};
 
-/// The version of chronodrome that files name as their writer.
-pub const WRITTEN_BY: &str = concat!("chronodrome ", env!("CARGO_PKG_VERSION"));
+pub use crate::scenario::write::WRITTEN_BY;
 
-/// The document of a failure: that of its scenario, its faults replaced by the deviations that came about, and
+/// The scenario that plays a failure of the scenario `of` again: its faults are replaced by the deviations that came about, and
 /// `violates` by what it broke. It plays the same without the seed.
-pub fn document(scenario: &Json, failure: &Failure) -> Value {
-    let mut document: Value = (**scenario).clone();
-    let Value::Object(members) = &mut document else { return document };
-    let until = members.remove("faults").and_then(|faults| faults.get("until").cloned());
-    if let Some(until) = until {
-        members.insert("faults".to_owned(), json!({ "until": until }));
-    }
-    members.insert("deviations".to_owned(), json!(failure.outcome.deviations));
-    members.remove("violates");
-    if let Some(first) = failure.outcome.violations.iter().min_by_key(|violation| violation.at) {
-        members.insert("violates".to_owned(), json!(first.invariant));
-    }
-    members.insert("written_by".to_owned(), json!(WRITTEN_BY));
-    document
+pub fn regression(of: &Scenario, failure: &Failure) -> Scenario {
+    scenario::write::regression(of, &failure.outcome.deviations, &failure.cause().invariant)
+}
+
+/// The text of the file of a failure of the scenario `of`.
+pub fn text(of: &Scenario, failure: &Failure) -> String {
+    scenario::write::text(&regression(of, failure))
 }
 
 /// The name of a failure's file: what was broken and the schedule that broke it, in characters that every file
@@ -41,11 +35,32 @@ pub fn file_name(scenario: &str, failure: &Failure) -> String {
     format!("{name}.json")
 }
 
+/// A file with all that its maker gives it: the id of its scenario in lines, its name, and its story.
+pub fn complete(made: Made, id: &str, name: String) -> FileLine {
+    let case = Case::of_outcome(&made.header, &made.records, &made.outcome);
+    let story = headline(&case).lines().map(ToOwned::to_owned).collect();
+    FileLine { of: id.to_owned(), name, story, ..made.file }
+}
+
+/// Writes the file of a failure into a directory, which is made if it is not there.
+///
+/// # Errors
+/// With the path that cannot be written.
+pub fn write(directory: &Path, file: &FileLine) -> Result<PathBuf, (PathBuf, std::io::Error)> {
+    std::fs::create_dir_all(directory).map_err(|error| (directory.to_owned(), error))?;
+    let path = directory.join(&file.name);
+    match std::fs::write(&path, &file.text) {
+        Ok(()) => Ok(path),
+        Err(error) => Err((path, error)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::explore::fake;
     use crate::sim::Schedule;
+    use serde_json::json;
 
     fn failure(schedule: Schedule) -> Failure {
         let mut outcome = fake::held();
@@ -57,19 +72,23 @@ mod tests {
 
     #[test]
     fn a_failure_is_its_scenario_with_the_list_in_place_of_the_faults() {
-        let scenario = Json::new(json!({
-            "format": 1, "name": "n", "faults": { "crash": 0.1, "until": "+1h" }, "violates": "old", "inputs": [1]
-        }));
-        assert_eq!(
-            document(&scenario, &failure(Schedule::Seed(7))),
-            json!({
-                "format": 1, "name": "n", "inputs": [1],
-                "faults": { "until": "+1h" },
-                "deviations": [{ "site": "w1 / lease 0 / append", "fault": "lost_reply" }],
-                "violates": "log-dense",
-                "written_by": WRITTEN_BY,
-            })
-        );
+        let document = json!({
+            "name": "n", "agents": { "a": [] }, "faults": { "crash": 0.1, "until": "+1h" }, "violates": "old"
+        });
+        let scenario = Scenario::of_document(&document).expect("it is valid");
+        let text = text(&scenario, &failure(Schedule::Seed(7)));
+        let written = Scenario::parse(&text, "x.json").unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let list = json!([{ "site": "w1 / lease 0 / append", "fault": "lost_reply" }]);
+        let wanted = [
+            ("faults", json!({ "until": "+1h" })),
+            ("deviations", list),
+            ("violates", json!("log-dense")),
+            ("written_by", json!(WRITTEN_BY)),
+            ("agents", json!({ "a": [] })),
+        ];
+        for (member, value) in wanted {
+            assert_eq!(written.document[member], value, "{member}");
+        }
     }
 
     #[test]

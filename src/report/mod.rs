@@ -2,9 +2,15 @@
 //!
 //! Everything here makes text out of what `explore` and `scenario` give; nothing here plays, judges or prints.
 
+pub mod deviation;
 pub mod exhaust;
+pub mod explain;
 pub mod failure;
+pub mod junit;
 pub mod outcome;
+pub mod recorded;
+pub mod shrink;
+pub mod story;
 mod style;
 pub mod sweep;
 

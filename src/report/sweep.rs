@@ -1,110 +1,119 @@
 //! A sweep: a table of its scenarios, its failures, and what so many quiet schedules allow to say.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::outcome::broken;
-use super::{Style, counted, grouped};
+use super::{Style, counted, deviation, grouped};
 use crate::check::Sometimes;
-use crate::explore::suite::in_words;
-use crate::explore::{Cause, Divergence, Failure, Findings, Group, Halt, Tally};
-use crate::history::Record;
-use crate::sim::Schedule;
+use crate::explore::results::{
+    Counts, DivergenceLine, FailureLine, FailureSummary, FileLine, SampleSummary, ScenarioSummary, Summary,
+};
+use crate::explore::{Divergence, Halt};
 
-/// A scenario of a sweep, as its report names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Swept {
-    /// The scenario's name.
-    pub name: String,
-    /// Its file.
-    pub path: String,
-}
-
-/// All that is told of a sweep.
+/// All that is told of a sweep, or of the joined results of many.
 #[derive(Clone, Debug)]
 pub struct Report<'a> {
-    /// The scenarios, in the order of the sweep.
-    pub scenarios: &'a [Swept],
     /// What was found.
-    pub findings: &'a Findings,
-    /// How long it took.
-    pub took: Duration,
+    pub summary: &'a Summary,
+    /// How long it took, where it was one sweep.
+    pub took: Option<Duration>,
     /// Why it ended before its end, if it did.
     pub halted: Option<Halt>,
-    /// The file that was written for a failure.
-    pub files: &'a BTreeMap<(usize, Cause), String>,
+    /// The directory of the files of failures, as commands name it.
+    pub directory: &'a str,
 }
 
 impl Report<'_> {
     /// The whole report in words.
     pub fn text(&self, style: Style) -> String {
         let mut text = self.table(style);
-        for (key, group) in &self.findings.failures {
+        for failure in &self.summary.failures {
             text.push('\n');
-            text.push_str(&self.failure(key, group, style));
+            text.push_str(&self.failure(failure, style));
         }
         text.push('\n');
         let never = self.never_reached();
         if !never.is_empty() {
             let _ = writeln!(text, "{} {}", style.notable("never reached:"), never.join(", "));
         }
-        text.push_str(&self.summary(style));
+        text.push_str(&self.totals());
+        text.push_str(&self.troubles(style));
+        text.push_str(&self.verdict(style));
         text
     }
 
     fn table(&self, style: Style) -> String {
-        let width = self.scenarios.iter().map(|scenario| scenario.name.chars().count()).max().unwrap_or(0).max(8);
+        let scenarios = &self.summary.scenarios;
+        let width = scenarios.iter().map(|scenario| scenario.name.chars().count()).max().unwrap_or(0).max(8);
         let head = format!(
             "{:width$} {:>12} {:>11} {:>11} {:>9}",
             "scenario", "schedules", "deviations", "lost lease", "failing"
         );
         let mut text = format!("{}\n", style.dim(&head));
-        for (place, scenario) in self.scenarios.iter().enumerate() {
-            let tally = self.findings.tallies.get(&place).cloned().unwrap_or_default();
-            let failing = format!("{:>9}", grouped(tally.failing));
-            let failing = if tally.failing > 0 { style.bad(&failing) } else { failing };
-            let (mean, share) = (mean_deviations(&tally), percent(lost_lease_share(&tally)));
-            let schedules = grouped(tally.schedules);
+        for scenario in scenarios {
+            let counts = &scenario.counts;
+            let failing = format!("{:>9}", grouped(counts.failing));
+            let failing = if counts.failing > 0 { style.bad(&failing) } else { failing };
+            let (mean, share) = (mean_deviations(counts), percent(lost_lease_share(counts)));
+            let schedules = grouped(counts.schedules);
             let _ = writeln!(text, "{:width$} {schedules:>12} {mean:>11.2} {share:>11} {failing}", scenario.name);
         }
         text
     }
 
-    fn failure(&self, key: &(usize, Cause), group: &Group, style: Style) -> String {
-        let (subject, cause) = key;
-        let name = &self.scenarios[*subject].name;
-        let first = in_words(&group.first.schedule);
-        let many = counted(group.count, "schedule", "schedules");
-        let deviations = counted(group.first.outcome.deviations.len() as u64, "deviation", "deviations");
-        let mut text = format!("{} {name} · {} · {}\n", style.bad("FAILED"), cause.invariant, cause.subject_kind);
-        let _ = writeln!(text, "  {many}, first with {first} ({deviations})");
-        text.push_str(&broken(&group.first.outcome, style));
-        let _ = writeln!(text, "  {}", style.strong(&self.replay_command(key, &group.first)));
+    fn failure(&self, failure: &FailureSummary, style: Style) -> String {
+        let name = &self.scenario(failure).name;
+        let word = if failure.is_known() { style.notable("KNOWN") } else { style.bad("FAILED") };
+        let cause = &failure.cause;
+        let mut text = format!("{word} {name} · {} · {}\n", cause.invariant, cause.subject_kind);
+        let first = &failure.samples[0];
+        let many = counted(failure.count, "schedule", "schedules");
+        let _ = writeln!(text, "  {many}, first with {}", sample_in_words(first));
+        text.push_str(&broken(&first.failure, style));
+        for sample in &failure.samples {
+            let _ = writeln!(text, "  {}: {}", sample_in_words(sample), deviations_in_words(sample));
+            for line in sample.file.iter().flat_map(told) {
+                let _ = writeln!(text, "    {line}");
+            }
+            if let Some(reason) = &sample.known {
+                let _ = writeln!(text, "    {} {reason}", style.notable("known:"));
+            }
+            let _ = writeln!(text, "    {}", style.strong(&self.command(failure, sample)));
+        }
         text
     }
 
+    fn scenario(&self, failure: &FailureSummary) -> &ScenarioSummary {
+        &self.summary.scenarios[failure.scenario]
+    }
+
+    /// The path of a file of a failure.
+    fn path(&self, file: &FileLine) -> String {
+        std::path::Path::new(self.directory).join(&file.name).display().to_string()
+    }
+
     /// The command that plays a failure again.
-    fn replay_command(&self, key: &(usize, Cause), failure: &Failure) -> String {
-        let path = &self.scenarios[failure.subject].path;
-        match (self.files.get(key), &failure.schedule) {
-            (Some(file), _) => format!("chronodrome replay {file}"),
-            (None, Schedule::Seed(seed)) => format!("chronodrome run {path} --seed {seed}"),
-            (None, Schedule::Calm) => format!("chronodrome run {path}"),
-            (None, Schedule::Fixed(_)) => format!("chronodrome replay {path}"),
+    pub(super) fn command(&self, failure: &FailureSummary, sample: &SampleSummary) -> String {
+        let path = &self.scenario(failure).path;
+        match (&sample.file, sample.failure.seed) {
+            (Some(file), _) => format!("chronodrome replay {}", self.path(file)),
+            (None, Some(seed)) => format!("chronodrome run {path} --seed {seed}"),
+            (None, None) => format!("chronodrome replay {path}"),
         }
     }
 
-    fn summary(&self, style: Style) -> String {
-        let total = self.findings.total();
+    fn totals(&self) -> String {
+        let total = self.summary.total();
         let schedules = counted(total.schedules, "schedule", "schedules");
+        let scenarios = counted(self.summary.scenarios.len() as u64, "scenario", "scenarios");
+        let speed = self.took.map_or_else(String::new, |took| {
+            format!(" in {:.1} s ({}/s)", took.as_secs_f64(), grouped(per_second(total.schedules, took)))
+        });
         let mut text = format!(
-            "{schedules} of {} in {:.1} s ({}/s), {:.2} deviations a schedule, a lost lease in {} of them, {} checked again\n",
-            counted(self.scenarios.len() as u64, "scenario", "scenarios"),
-            self.took.as_secs_f64(),
-            grouped(per_second(total.schedules, self.took)),
+            "{schedules} of {scenarios}{speed}, {:.2} deviations a schedule, a lost lease in {} of them, {} checked again\n",
             mean_deviations(&total),
             percent(lost_lease_share(&total)),
             grouped(total.rechecked),
@@ -112,133 +121,268 @@ impl Report<'_> {
         match self.halted {
             Some(Halt::Time) => text.push_str("its time was over before every seed was played\n"),
             Some(Halt::Interrupt) => text.push_str("interrupted: this is what was found so far\n"),
+            None if self.took.is_none() => text.push_str(&self.missing()),
             None => {}
         }
-        for (place, divergence) in self.findings.divergence.iter().map(|found| (found.subject, found)) {
-            text.push_str(&divergence_text(&self.scenarios[place].name, divergence, style));
+        text
+    }
+
+    /// What joined results lack.
+    fn missing(&self) -> String {
+        let mut text = String::new();
+        let planned: Option<u64> = self.summary.scenarios.iter().map(|scenario| scenario.planned).sum();
+        let played = self.summary.total().schedules;
+        if let Some(planned) = planned.filter(|planned| *planned > played) {
+            let (played, planned) = (grouped(played), counted(planned, "schedule", "schedules"));
+            let _ = writeln!(text, "incomplete: {played} of {planned} that were to be played");
         }
-        if let Some(found) = &self.findings.broken {
-            let (name, schedule) = (&self.scenarios[found.subject].name, in_words(&found.schedule));
-            let what = style.bad("a fault of chronodrome itself");
-            let _ = writeln!(text, "{what}: {name} with {schedule} panicked: {}", found.panic);
+        if self.summary.left_out > 0 {
+            let schedules = counted(self.summary.left_out, "schedule", "schedules");
+            let _ = writeln!(text, "{schedules} not counted: they were played in shards that cut those of others");
         }
-        for (place, stale) in &self.findings.stale {
-            let (path, site) = (&self.scenarios[*place].path, &stale.deviations[0].site);
+        text
+    }
+
+    fn troubles(&self, style: Style) -> String {
+        let mut text = String::new();
+        for found in &self.summary.divergences {
+            text.push_str(&two_histories(self.name(&found.of), found, style));
+        }
+        for (of, seeds) in &self.summary.contradictions {
+            let (what, name) = (style.bad("determinism is broken"), self.name(of));
+            let [first, last] = [seeds[0], seeds[1].saturating_sub(1)];
+            let _ = writeln!(text, "{what}: {name}: seeds {first} to {last} were counted twice, and not alike");
+        }
+        for found in &self.summary.panics {
+            let (what, name) = (style.bad("a fault of chronodrome itself"), self.name(&found.of));
+            let _ = writeln!(text, "{what}: {name} with {} panicked: {}", found.schedule, found.message);
+        }
+        for found in &self.summary.stale {
+            let path = self.summary.scenarios.iter().find(|scenario| scenario.id == found.of);
+            let path = path.map_or("", |scenario| &scenario.path);
+            let site = found.sites.first().map_or("", String::as_str);
             let _ = writeln!(text, "{}: {path}: the site `{site}` never came up", style.bad("stale"));
         }
-        let failing = self.findings.failures.len() as u64;
+        text
+    }
+
+    fn name<'a>(&'a self, id: &'a str) -> &'a str {
+        self.summary.scenarios.iter().find(|scenario| scenario.id == id).map_or(id, |scenario| &scenario.name)
+    }
+
+    fn verdict(&self, style: Style) -> String {
+        let (summary, total) = (self.summary, self.summary.total());
+        let known = summary.failures.iter().filter(|failure| failure.is_known()).count() as u64;
+        let failing = summary.failures.len() as u64 - known;
+        let mut text = String::new();
+        if self.halted.is_none() && summary.complete() {
+            for entry in &summary.not_seen {
+                let subject = entry.subject.as_deref().map(|subject| format!(" · {subject}")).unwrap_or_default();
+                let what = format!("{} · {}{subject}", entry.scenario, entry.invariant);
+                let _ = writeln!(text, "{}: {what} did not come up", style.notable("known"));
+            }
+        }
+        let only = summary.only.as_ref().map_or_else(String::new, |only| format!(" of {only}"));
+        let kinds = |count| counted(count, "kind of failure", "kinds of failures");
+        let also = if known > 0 { format!("; {} known", kinds(known)) } else { String::new() };
         if failing > 0 {
-            let failures = counted(failing, "kind of failure", "kinds of failures");
-            let _ = writeln!(text, "{} ({failures} in {})", style.bad("violated"), grouped(total.failing));
-        } else if total.schedules > 0 && self.findings.divergence.is_none() && self.findings.broken.is_none() {
-            let fewest = self.seeded().map(|(_, tally)| tally.schedules).min();
-            let bound = fewest.map_or_else(String::new, |fewest| {
+            let word = style.bad(&format!("violated{only}"));
+            let _ = writeln!(text, "{word} ({} in {}{also})", kinds(failing), grouped(total.failing));
+        } else if total.schedules > 0 && summary.divergences.is_empty() && summary.panics.is_empty() {
+            let fewest = self.seeded().filter(|scenario| scenario.counts.failing == 0);
+            let bound = fewest.map(|scenario| scenario.counts.schedules).min().map_or_else(String::new, |fewest| {
                 format!("; 95 %: any one scenario fails in less than {} of its schedules", percent(bound(fewest)))
             });
-            let _ = writeln!(text, "{}{bound}", style.good("no violation"));
+            let word = if known > 0 { "no new violation" } else { "no violation" };
+            let _ = writeln!(text, "{}{also}{bound}", style.good(&format!("{word}{only}")));
         }
         text
     }
 
     /// The scenarios whose schedules are drawn alike: a bound on what they hide can be told.
-    fn seeded(&self) -> impl Iterator<Item = (usize, &Tally)> {
-        self.findings.tallies.iter().map(|(place, tally)| (*place, tally)).filter(|(_, tally)| tally.schedules > 1)
+    fn seeded(&self) -> impl Iterator<Item = &ScenarioSummary> {
+        self.summary.scenarios.iter().filter(|scenario| scenario.counts.schedules > 1)
     }
 
     fn never_reached(&self) -> Vec<&'static str> {
-        let reached: BTreeSet<Sometimes> = self.findings.total().reached;
-        Sometimes::ALL.iter().filter(|what| !reached.contains(what)).map(|what| what.as_str()).collect()
+        let reached: BTreeSet<&str> =
+            self.summary.scenarios.iter().flat_map(|scenario| &scenario.reached).map(String::as_str).collect();
+        Sometimes::ALL.iter().map(|what| what.as_str()).filter(|what| !reached.contains(what)).collect()
     }
 
-    /// The report as a document: `schedules`, `per_second`, `failures`, `never_reached`, `residual_bound`, and
-    /// besides `verdict`, `seconds`, `halted`, `scenarios`, `divergence`, `fault`, `stale`.
+    /// The report as a document: `schedules`, `failures`, `never_reached`, `residual_bound`, and besides `verdict`,
+    /// `scenarios`, `divergences`, `faults`, `stale`, `known_not_seen`; of one sweep `per_second`, `seconds`, `halted`,
+    /// of joined results `complete`, `left_out`, `contradictions`.
     pub fn document(&self) -> Value {
-        let total = self.findings.total();
-        json!({
-            "verdict": if self.findings.failures.is_empty() { "held" } else { "violated" },
+        let (summary, total) = (self.summary, self.summary.total());
+        let mut document = json!({
+            "verdict": if summary.violated() { "violated" } else { "held" },
+            "only": summary.only,
             "schedules": total.schedules,
-            "per_second": per_second(total.schedules, self.took),
-            "seconds": self.took.as_secs_f64(),
-            "halted": self.halted.map(|halt| match halt { Halt::Time => "time", Halt::Interrupt => "interrupt" }),
-            "failures": self.failure_documents(),
+            "failures": summary.failures.iter().map(|failure| self.failure_document(failure)).collect::<Vec<_>>(),
             "never_reached": self.never_reached(),
             "residual_bound": self.bounds(),
-            "scenarios": self.scenario_documents(),
-            "divergence": self.findings.divergence.as_ref().map(|found| {
-                divergence_document(&self.scenarios[found.subject].name, found)
-            }),
-            "fault": self.findings.broken.as_ref().map(|found| json!({
-                "scenario": self.scenarios[found.subject].name,
-                "schedule": in_words(&found.schedule),
-                "message": found.panic.to_string(),
-            })),
-            "stale": self.findings.stale.iter().map(|(place, stale)| json!({
-                "scenario": self.scenarios[*place].name,
-                "file": self.scenarios[*place].path,
-                "sites": stale.deviations.iter().map(|deviation| &deviation.site).collect::<Vec<_>>(),
+            "scenarios": summary.scenarios.iter().map(scenario_document).collect::<Vec<_>>(),
+            "divergences": summary.divergences.iter().map(|found| self.divergence_document(found)).collect::<Vec<_>>(),
+            "faults": summary.panics.iter().map(|found| json!({
+                "scenario": self.name(&found.of),
+                "schedule": found.schedule,
+                "message": found.message,
+            })).collect::<Vec<_>>(),
+            "stale": summary.stale.iter().map(|found| json!({
+                "scenario": self.name(&found.of),
+                "sites": found.sites,
+            })).collect::<Vec<_>>(),
+            "known_not_seen": if summary.complete() { json!(summary.not_seen) } else { json!([]) },
+        });
+        match self.took {
+            Some(took) => {
+                document["per_second"] = json!(per_second(total.schedules, took));
+                document["seconds"] = json!(took.as_secs_f64());
+                document["halted"] = json!(self.halted.map(Halt::as_str));
+            }
+            None => {
+                document["complete"] = json!(summary.complete());
+                document["left_out"] = json!(summary.left_out);
+                document["contradictions"] = summary
+                    .contradictions
+                    .iter()
+                    .map(|(of, seeds)| json!({ "scenario": self.name(of), "seeds": seeds }))
+                    .collect();
+            }
+        }
+        document
+    }
+
+    fn divergence_document(&self, found: &DivergenceLine) -> Value {
+        let event = |text: &String| serde_json::from_str(text).unwrap_or(Value::Null);
+        json!({
+            "scenario": self.name(&found.of),
+            "schedule": found.schedule,
+            "digests": found.digests,
+            "event": found.event,
+            "events": found.event.map(|_| found.events.each_ref().map(|text| text.as_ref().map(event))),
+        })
+    }
+
+    fn failure_document(&self, failure: &FailureSummary) -> Value {
+        let (scenario, cause) = (&self.scenario(failure).name, &failure.cause);
+        let first = &failure.samples[0];
+        json!({
+            "fingerprint": format!("{scenario}/{}/{}", cause.invariant, cause.subject_kind),
+            "invariant": cause.invariant,
+            "subject": cause.subject_kind,
+            "scenario": scenario,
+            "schedules": failure.count,
+            "known": failure.is_known(),
+            "seed": first.failure.seed,
+            "file": first.file.as_ref().map(|file| self.path(file)),
+            "replay": self.command(failure, first),
+            "deviations": deviation_counts(first),
+            "samples": failure.samples.iter().map(|sample| json!({
+                "seed": sample.failure.seed,
+                "last": sample.last(),
+                "known": sample.known,
+                "digest": sample.failure.digest,
+                "violations": sample.failure.broken,
+                "expectations": sample.failure.missed,
+                "file": sample.file.as_ref().map(|file| self.path(file)),
+                "replay": self.command(failure, sample),
+                "shrunk": sample.file.as_ref().and_then(|file| file.shrunk),
+                "deviations": deviation_counts(sample),
+                "listed": sample.file.as_ref().map(|file| &file.deviations),
+                "story": sample.file.as_ref().map(|file| &file.story),
             })).collect::<Vec<_>>(),
         })
     }
 
-    fn failure_documents(&self) -> Vec<Value> {
-        let each = self.findings.failures.iter().map(|(key, group)| {
-            let (subject, cause) = key;
-            let scenario = &self.scenarios[*subject].name;
-            let seed = if let Schedule::Seed(seed) = group.first.schedule { Some(seed) } else { None };
-            json!({
-                "fingerprint": format!("{scenario}/{}/{}", cause.invariant, cause.subject_kind),
-                "invariant": cause.invariant,
-                "scenario": scenario,
-                "seed": seed,
-                "schedules": group.count,
-                "file": self.files.get(key),
-                "replay": self.replay_command(key, &group.first),
-                // Shrinking is not built: there is no number after it yet.
-                "deviations": { "before": group.first.outcome.deviations.len(), "after": null },
-            })
-        });
-        each.collect()
-    }
-
     fn bounds(&self) -> Value {
-        let quiet = self.seeded().filter(|(_, tally)| tally.failing == 0);
-        let each = quiet.map(|(place, tally)| (self.scenarios[place].name.clone(), json!(bound(tally.schedules))));
+        let quiet = self.seeded().filter(|scenario| scenario.counts.failing == 0);
+        let each = quiet.map(|scenario| (scenario.name.clone(), json!(bound(scenario.counts.schedules))));
         Value::Object(each.collect())
     }
+}
 
-    fn scenario_documents(&self) -> Vec<Value> {
-        let each = self.scenarios.iter().enumerate().map(|(place, scenario)| {
-            let tally = self.findings.tallies.get(&place).cloned().unwrap_or_default();
-            let faults: serde_json::Map<_, _> =
-                tally.faults.iter().map(|(kind, count)| (kind.as_str().to_owned(), json!(count))).collect();
-            json!({
-                "scenario": scenario.name,
-                "file": scenario.path,
-                "schedules": tally.schedules,
-                "failing": tally.failing,
-                "rechecked": tally.rechecked,
-                "deviations_mean": mean_deviations(&tally),
-                "lost_lease_share": lost_lease_share(&tally),
-                "events": tally.events,
-                "calls": tally.calls,
-                "faults": faults,
-                "reached": tally.reached.iter().map(|what| what.as_str()).collect::<Vec<_>>(),
-            })
-        });
-        each.collect()
+fn scenario_document(scenario: &ScenarioSummary) -> Value {
+    let counts = &scenario.counts;
+    json!({
+        "scenario": scenario.name,
+        "file": scenario.path,
+        "planned": scenario.planned,
+        "schedules": counts.schedules,
+        "failing": counts.failing,
+        "rechecked": counts.rechecked,
+        "deviations_mean": mean_deviations(counts),
+        "lost_lease_share": lost_lease_share(counts),
+        "events": counts.events,
+        "calls": counts.calls,
+        "faults": counts.faults,
+        "reached": scenario.reached,
+    })
+}
+
+/// How many deviations a failure had, and how many when it was shrunk; null where it was not.
+fn deviation_counts(sample: &SampleSummary) -> Value {
+    let shrunk = sample.file.as_ref().filter(|file| file.shrunk.is_some());
+    json!({ "before": sample.failure.deviations, "after": shrunk.map(|file| file.deviations.len()) })
+}
+
+/// The story of a file, and its deviations as long as they are few.
+pub(super) fn told(file: &FileLine) -> Vec<String> {
+    const DEVIATIONS_MOST: usize = 3;
+    let mut lines = file.story.clone();
+    for deviation in file.deviations.iter().take(DEVIATIONS_MOST) {
+        lines.push(format!("{}: {}", deviation.site, deviation::in_words(deviation)));
     }
+    if let Some(more) = file.deviations.len().checked_sub(DEVIATIONS_MOST).filter(|more| *more > 0) {
+        lines.push(format!("and {}", counted(more as u64, "more deviation", "more deviations")));
+    }
+    lines
+}
+
+fn sample_in_words(sample: &SampleSummary) -> String {
+    sample.failure.seed.map_or_else(|| "the listed deviations".to_owned(), |seed| format!("seed {seed}"))
+}
+
+fn deviations_in_words(sample: &SampleSummary) -> String {
+    let before = counted(sample.failure.deviations, "deviation", "deviations");
+    match sample.file.as_ref().and_then(|file| Some((file.shrunk?, file.deviations.len()))) {
+        Some((shrunk, after)) if shrunk.minimal => format!("{before}, shrunk to {after}"),
+        Some((_, after)) => format!("{before}, shrunk to {after}, perhaps not the least"),
+        None if sample.failure.seed.is_some() => format!("{before}, not shrunk"),
+        None => before,
+    }
+}
+
+/// What a failure broke, in words.
+pub(super) fn broken(failure: &FailureLine, style: Style) -> String {
+    let mut text = String::new();
+    for broken in &failure.broken {
+        let invariant = style.bad(&broken.invariant);
+        let _ = writeln!(text, "  {invariant} · {} · {}\n    {}", broken.subject, broken.at, broken.message);
+    }
+    if failure.more > 0 {
+        let _ = writeln!(text, "  … and {}", counted(failure.more, "more violation", "more violations"));
+    }
+    for missed in &failure.missed {
+        let _ = writeln!(text, "  {} · {}\n    {}", style.bad("expectation"), missed.text, missed.message);
+    }
+    text
 }
 
 /// Two histories of one schedule, in words.
 pub(super) fn divergence_text(name: &str, divergence: &Divergence, style: Style) -> String {
-    let schedule = in_words(&divergence.schedule);
-    let mut text = format!("{}: {name} with {schedule} gave two histories\n", style.bad("determinism is broken"));
-    let [one, other] = &divergence.digests;
+    two_histories(name, &DivergenceLine::of("", divergence), style)
+}
+
+fn two_histories(name: &str, found: &DivergenceLine, style: Style) -> String {
+    let what = style.bad("determinism is broken");
+    let mut text = format!("{what}: {name} with {} gave two histories\n", found.schedule);
+    let [one, other] = &found.digests;
     let _ = writeln!(text, "  digests {one}\n          {other}");
-    match &divergence.first {
-        Some(difference) => {
-            let [one, other] = difference.events.each_ref().map(|event| event_in_words(event.as_ref()));
-            let number = difference.after + 1;
+    match found.event {
+        Some(number) => {
+            let [one, other] = found.events.each_ref().map(|event| event.as_deref().unwrap_or("(the history ends)"));
             let _ = writeln!(text, "  they differ first in event {number}:\n    {one}\n    {other}");
         }
         None => text.push_str("  played once more with their events noted, they were the same\n"),
@@ -250,16 +394,11 @@ pub(super) fn divergence_text(name: &str, divergence: &Divergence, style: Style)
 pub(super) fn divergence_document(name: &str, divergence: &Divergence) -> Value {
     json!({
         "scenario": name,
-        "schedule": in_words(&divergence.schedule),
+        "schedule": crate::explore::suite::in_words(&divergence.schedule),
         "digests": divergence.digests,
         "event": divergence.first.as_ref().map(|difference| difference.after + 1),
         "events": divergence.first.as_ref().map(|difference| &difference.events),
     })
-}
-
-fn event_in_words(event: Option<&Record>) -> String {
-    let json = event.map(|record| serde_json::to_string(record).unwrap_or_else(|error| error.to_string()));
-    json.unwrap_or_else(|| "(the history ends)".to_owned())
 }
 
 /// Three in N: with 95 % confidence the chance of what did not come in N alike schedules is smaller.
@@ -267,12 +406,12 @@ fn bound(schedules: u64) -> f64 {
     (3.0 / schedules.max(1) as f64).min(1.0)
 }
 
-fn mean_deviations(tally: &Tally) -> f64 {
-    tally.deviations as f64 / tally.schedules.max(1) as f64
+fn mean_deviations(counts: &Counts) -> f64 {
+    counts.deviations as f64 / counts.schedules.max(1) as f64
 }
 
-fn lost_lease_share(tally: &Tally) -> f64 {
-    tally.with_lost_lease as f64 / tally.schedules.max(1) as f64
+fn lost_lease_share(counts: &Counts) -> f64 {
+    counts.with_lost_lease as f64 / counts.schedules.max(1) as f64
 }
 
 fn per_second(schedules: u64, took: Duration) -> u64 {

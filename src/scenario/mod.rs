@@ -6,6 +6,7 @@
 //! - [`load`]: many inputs out of one line, from a seed in the file.
 //! - [`agent`]: the scripted agent, an interpreter over the runtime's public face.
 //! - `cast`, [`run`]: the programs of a scenario's world, and one scenario under one schedule.
+//! - [`write`](mod@write), `layout`: scenarios that are written; `steps`: the way through a document's steps.
 //! - [`expect`], [`judge`](mod@judge): what a scenario expects of its end, and the judgement.
 //!
 //! Nothing here decides anything at random.
@@ -15,10 +16,13 @@ mod cast;
 pub mod expect;
 pub mod format;
 pub mod judge;
+mod layout;
 pub mod load;
 pub mod model;
 pub mod run;
 pub mod script;
+mod steps;
+pub mod write;
 
 pub use agent::{Stage, scripted};
 pub use expect::{Bound, DeadLetter, EffectCount, EffectFact, End, Ends, Expectation, ExpectationResult, RunEnd};

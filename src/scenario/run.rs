@@ -10,7 +10,7 @@ use super::cast::ScenarioCast;
 use super::expect::{DeadLetter, EffectCount, End, Ends, ExpectationResult, RunEnd};
 use super::judge::judge;
 use super::model::{PROBE, Scenario};
-use crate::check::{Checker, Sometimes, Violation};
+use crate::check::{Cells, Checker, Moments, Sometimes, Violation};
 use crate::history::{Event, Header, Record};
 use crate::kernel::{
     Body, EffectStatus, Ending, FailureCode, Name, RunLogEntry, RunStatus, Span, Timestamp, canonical,
@@ -54,6 +54,10 @@ pub struct Outcome {
     pub expectations: Vec<ExpectationResult>,
     /// The *sometimes* properties that were reached.
     pub reached: Vec<Sometimes>,
+    /// Which kinds of fault struck which calls in which phase.
+    pub covered: Cells,
+    /// Which calls came up in which phase: what might have been struck, see [`Scenario::reachable`].
+    pub moments: Moments,
     /// The invariants for which the history lacks facts.
     pub not_judged: Vec<&'static str>,
     /// The sites that came up, where they were asked for.
@@ -78,6 +82,21 @@ pub struct Runner {
     /// The hash of the scenario's own document.
     document: [u8; 32],
     setup: Setup,
+}
+
+impl Scenario {
+    /// Plays this scenario once, under `schedule`. Who plays many keeps a [`Runner`].
+    ///
+    /// ```
+    /// use chronodrome::scenario::Scenario;
+    /// use chronodrome::sim::Schedule;
+    /// let text = r#"{ "name": "n", "agents": { "a": [ { "complete": 1 } ] }, "inputs": [ { "to": "a" } ] }"#;
+    /// let scenario = Scenario::parse(text, "n.json").unwrap();
+    /// assert!(scenario.run(&Schedule::Calm).held());
+    /// ```
+    pub fn run(&self, schedule: &Schedule) -> Outcome {
+        Runner::new(self).play(schedule, Options::default())
+    }
 }
 
 /// Feeds the history to the checks as it grows.
@@ -174,6 +193,8 @@ impl Runner {
             ends,
             expectations,
             reached: bench.checker.reached().collect(),
+            moments: bench.checker.moments().clone(),
+            covered: bench.checker.covered().clone(),
             not_judged: bench.checker.not_judged(),
             sites: remains.sites,
         }
@@ -221,6 +242,20 @@ impl Runner {
         }
         ends.took = last_end.since(self.setup.header.start);
         ends
+    }
+}
+
+impl Scenario {
+    /// The cells that might have been covered, where these calls came up in these phases: every kind that can strike
+    /// at such a call, whether or not the scenario names the kind. What was covered is not all among them: a call
+    /// that dies before it is sent comes up nowhere.
+    pub fn reachable(&self, moments: &Moments) -> Cells {
+        let keyed = self.outside.values().any(|tool| tool.honours_key);
+        let mut cells = Cells::default();
+        for (by_worker, call, phase) in moments.iter() {
+            cells.insert_all(sim::kinds_at(call, by_worker, keyed), call, phase);
+        }
+        cells
     }
 }
 

@@ -10,9 +10,9 @@ use super::decide::{Decider, Place};
 use super::executor::{Agenda, Group};
 use super::outside::OutsideWorld;
 use super::schedule::Fault;
-use super::site::{Aliases, Class, Tries, Who, Words, call};
+use super::site::{Aliases, Class, Tries, Who, Words};
 use super::world::{Setup, Watcher};
-use crate::history::{Actor, ActorChange, Event, RunningHash};
+use crate::history::{About, Actor, ActorChange, Called, Event, RunningHash};
 use crate::kernel::{AgentId, Attempt, EffectId, Name, RunId, RunIds, Span, Step, Task, Timestamp, WorkerId};
 use crate::store::memory::{Memory, Surroundings};
 
@@ -246,8 +246,8 @@ impl Core {
     }
 
     /// Decides about something that is no call.
-    pub fn decide_other(&mut self, who: Who, class: Class, number: u32, what: &'static str) -> Option<Fault> {
-        let site = self.tries.next(who, number, 0);
+    pub fn decide_other(&mut self, who: Who, class: Class, called: Called, what: &'static str) -> Option<Fault> {
+        let site = self.tries.next(who, class.number(), 0);
         self.note_state();
         let worker = match who {
             Who::Worker(worker) => Some(&self.worker_names[worker]),
@@ -255,7 +255,8 @@ impl Core {
         };
         // A plan that names `lease` among its calls means the grants.
         let method = if class == Class::Grant { "lease" } else { what };
-        let place = Place { at: self.now, class, site, method, worker, tool: None };
+        let about = About::Neither;
+        let place = Place { at: self.now, class, site, who, called, about, method, worker, tool: None };
         let words = Words { aliases: &self.aliases, workers: &self.worker_names, effects: &self.effects };
         let fault = self.decider.decide(&place, || words.other(who, what, site.nth));
         if fault.is_some() {
@@ -377,9 +378,10 @@ pub(super) struct Around<'a> {
 }
 
 impl Around<'_> {
-    fn decide(&mut self, who: Who, class: Class, number: u32, what: &'static str) -> Option<Fault> {
-        let site = self.tries.next(who, number, 0);
-        let place = Place { at: self.now, class, site, method: what, worker: None, tool: None };
+    fn decide(&mut self, who: Who, class: Class, called: Called, what: &'static str) -> Option<Fault> {
+        let site = self.tries.next(who, class.number(), 0);
+        let (at, about) = (self.now, About::Neither);
+        let place = Place { at, class, site, who, called, about, method: what, worker: None, tool: None };
         let words = Words { aliases: self.aliases, workers: self.workers, effects: self.effects };
         let fault = self.decider.decide(&place, || words.other(who, what, site.nth));
         if fault.is_some() {
@@ -397,14 +399,14 @@ impl RunIds for Around<'_> {
 
 impl Surroundings for Around<'_> {
     fn timer_late(&mut self, run: RunId, _at: Timestamp) -> Span {
-        match self.decide(Who::Run(run), Class::Timer, call::TIMER, "timer") {
+        match self.decide(Who::Run(run), Class::Timer, Called::Armed, "timer") {
             Some(Fault::TimerLate { by }) => by,
             _ => Span::ZERO,
         }
     }
 
     fn lease_span(&mut self, run: RunId, attempt: Attempt, asked: Span) -> Span {
-        match self.decide(Who::Lease(run, attempt), Class::Term, call::TERM, "term") {
+        match self.decide(Who::Lease(run, attempt), Class::Term, Called::Term, "term") {
             Some(Fault::ShortLease { to }) => to.min(asked),
             _ => asked,
         }

@@ -8,8 +8,10 @@ use rand_chacha::ChaCha8Rng;
 
 use super::faults::{FaultKind, FaultPlan, Faults, Tool};
 use super::schedule::{Deviation, Fault, Point, Schedule, SiteListing};
-use super::site::{Class, Site, SiteKey, mix};
-use crate::history::Event;
+use super::site::{Class, Site, SiteKey, Who, mix};
+use super::swarm::{KINDS, Swarm};
+use super::world::Setup;
+use crate::history::{About, Called, Event};
 use crate::kernel::{Name, Span, Timestamp};
 
 /// What is known of the place where a decision falls.
@@ -17,6 +19,10 @@ pub(super) struct Place<'a> {
     pub at: Timestamp,
     pub class: Class,
     pub site: Site,
+    pub who: Who,
+    pub called: Called,
+    /// What it is about.
+    pub about: About<'a>,
     /// The contract's method, `perform`, or what is no call.
     pub method: &'static str,
     pub worker: Option<&'a Name>,
@@ -25,7 +31,7 @@ pub(super) struct Place<'a> {
 
 enum Mode {
     Calm,
-    Seed(u64),
+    Seed(u64, Box<Swarm>),
     /// What is to happen, by key, and by name for those that have no key.
     Fixed(BTreeMap<SiteKey, Fault>, BTreeMap<Name, Fault>),
 }
@@ -34,12 +40,16 @@ enum Mode {
 pub(super) struct Decider {
     mode: Mode,
     faults: Faults,
+    /// The rates of the plans, by kind.
+    planned: [u32; KINDS],
     lease: Span,
     start: Timestamp,
     /// Off from healing on.
     on: bool,
-    counts: BTreeMap<FaultKind, u32>,
+    counts: [u32; KINDS],
     pub taken: Vec<Deviation>,
+    /// The deviation that was taken last, as an event.
+    event: Option<Event>,
     /// The sites that came up, where somebody wants to know.
     pub listing: Option<Vec<SiteListing>>,
     /// The world's state at the site that comes up next, where it is known.
@@ -47,10 +57,11 @@ pub(super) struct Decider {
 }
 
 impl Decider {
-    pub fn new(schedule: &Schedule, faults: &Faults, lease: Span, start: Timestamp, list: bool) -> Self {
+    pub fn new(schedule: &Schedule, setup: &Setup, list: bool) -> Self {
+        let faults = &setup.faults;
         let mode = match schedule {
             Schedule::Calm => Mode::Calm,
-            Schedule::Seed(seed) => Mode::Seed(*seed),
+            Schedule::Seed(seed) => Mode::Seed(*seed, Box::new(bent_on(*seed, setup))),
             Schedule::Fixed(list) => {
                 let (mut by_key, mut by_name) = (BTreeMap::new(), BTreeMap::new());
                 for deviation in list {
@@ -62,14 +73,20 @@ impl Decider {
                 Mode::Fixed(by_key, by_name)
             }
         };
+        let mut planned = [0; KINDS];
+        for (kind, plan) in &faults.plans {
+            planned[*kind as usize] = plan.rate_ppm;
+        }
         Decider {
             mode,
             faults: faults.clone(),
-            lease,
-            start,
+            planned,
+            lease: setup.header.lease,
+            start: setup.header.start,
             on: true,
-            counts: BTreeMap::new(),
+            counts: [0; KINDS],
             taken: Vec::new(),
+            event: None,
             listing: list.then(Vec::new),
             state: None,
         }
@@ -81,10 +98,8 @@ impl Decider {
     }
 
     /// The deviation that was taken last, as an event.
-    pub fn last_taken(&self) -> Event {
-        let taken = self.taken.last().expect("a deviation was taken");
-        let fault = serde_json::to_string(&taken.fault).expect("a fault is plain data");
-        Event::Deviation { site: taken.site.clone(), fault: fault.into() }
+    pub fn last_taken(&mut self) -> Event {
+        self.event.take().expect("a deviation was taken")
     }
 
     /// Listed deviations whose sites have not come up.
@@ -113,21 +128,25 @@ impl Decider {
         }
         let fault = match &self.mode {
             Mode::Calm => None,
-            Mode::Seed(seed) => self.wish(*seed, key, place),
+            Mode::Seed(seed, swarm) => self.wish(*seed, swarm, key, place),
             Mode::Fixed(by_key, by_name) => match by_key.get(&key) {
                 Some(fault) => Some(*fault),
                 None if by_name.is_empty() => None,
                 None => by_name.get(&named()).copied(),
             },
         }?;
-        *self.counts.entry(fault.kind()).or_insert(0) += 1;
-        self.taken.push(Deviation { site: named(), fault, key: Some(key) });
+        let site = named();
+        self.counts[fault.kind() as usize] += 1;
+        self.event = Some(event(place, site.clone(), &fault));
+        self.taken.push(Deviation { site, fault, key: Some(key) });
         Some(fault)
     }
 
     /// What the seed wishes at a site, unless budget or window veto.
-    fn wish(&self, seed: u64, key: SiteKey, place: &Place<'_>) -> Option<Fault> {
-        let total: u64 = place.class.kinds().iter().map(|kind| self.rate(*kind, place.tool)).sum();
+    fn wish(&self, seed: u64, swarm: &Swarm, key: SiteKey, place: &Place<'_>) -> Option<Fault> {
+        let hot = swarm.is_hot(place.who, place.called);
+        let rate = |kind: &FaultKind| swarm.rate(*kind, self.rate(*kind, place.tool), hot);
+        let total: u64 = place.class.kinds().iter().map(rate).sum();
         if total == 0 {
             return None;
         }
@@ -136,13 +155,10 @@ impl Decider {
         if draw >= total {
             return None;
         }
-        let mut bytes = [0; 32];
-        bytes[..8].copy_from_slice(&seed.to_le_bytes());
-        bytes[8..16].copy_from_slice(&key.0.to_le_bytes());
-        let mut dice = ChaCha8Rng::from_seed(bytes);
+        let mut dice = dice(seed, key.0);
         let mut left = dice.random_range(0..total);
         let kind = *place.class.kinds().iter().find(|kind| {
-            let rate = self.rate(**kind, place.tool);
+            let rate = rate(kind);
             let hit = left < rate;
             left = left.saturating_sub(rate);
             hit
@@ -164,19 +180,13 @@ impl Decider {
 
     /// The chance of a kind at a site, in millionths: the plan's, and what the tool itself does.
     fn rate(&self, kind: FaultKind, tool: Option<&Tool>) -> u64 {
-        let planned = self.faults.plans.get(&kind).map_or(0, |plan| plan.rate_ppm);
-        let own = match (kind, tool) {
-            (FaultKind::ToolRefuses, Some(tool)) => tool.refuses_ppm,
-            (FaultKind::ToolUnknown, Some(tool)) => tool.unknown_ppm,
-            (FaultKind::ToolSlow, Some(tool)) if tool.takes.0 < tool.takes.1 && planned == 0 => TOOL_SLOW_PPM,
-            _ => 0,
-        };
-        u64::from(planned) + u64::from(own)
+        let planned = self.planned[kind as usize];
+        u64::from(planned) + tool.map_or(0, |tool| u64::from(own_rate(kind, tool, planned)))
     }
 
     fn allows(&self, plan: &FaultPlan, kind: FaultKind, place: &Place<'_>) -> bool {
         let since = place.at.since(self.start).max(Span::ZERO);
-        plan.at_most.is_none_or(|most| self.counts.get(&kind).is_none_or(|count| *count < most))
+        plan.at_most.is_none_or(|most| self.counts[kind as usize] < most)
             && since >= plan.from
             && since < plan.until
             && (plan.calls.is_empty() || plan.calls.iter().any(|call| **call == *place.method))
@@ -186,6 +196,47 @@ impl Decider {
 
 /// How often a tool with a range of times leaves its least one.
 const TOOL_SLOW_PPM: u32 = 100_000;
+
+/// The chance of a kind that a tool has of its own, in millionths, where the file plans `planned`.
+fn own_rate(kind: FaultKind, tool: &Tool, planned: u32) -> u32 {
+    match kind {
+        FaultKind::ToolRefuses => tool.refuses_ppm,
+        FaultKind::ToolUnknown => tool.unknown_ppm,
+        FaultKind::ToolSlow if tool.takes.0 < tool.takes.1 && planned == 0 => TOOL_SLOW_PPM,
+        _ => 0,
+    }
+}
+
+/// The dice of a seed at a site.
+fn dice(seed: u64, key: u64) -> ChaCha8Rng {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    bytes[8..16].copy_from_slice(&key.to_le_bytes());
+    ChaCha8Rng::from_seed(bytes)
+}
+
+/// What a seed is bent on: drawn from it alone, with dice that no site has.
+fn bent_on(seed: u64, setup: &Setup) -> Swarm {
+    let mut bytes = [0xff; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let named = |kind: FaultKind| {
+        let planned = setup.faults.plans.get(&kind).map_or(0, |plan| plan.rate_ppm);
+        planned > 0 || setup.tools.values().any(|tool| own_rate(kind, tool, planned) > 0)
+    };
+    Swarm::draw(&mut ChaCha8Rng::from_seed(bytes), named)
+}
+
+/// A deviation as the history has it.
+fn event(place: &Place<'_>, site: Name, fault: &Fault) -> Event {
+    let text = serde_json::to_string(fault).expect("a fault is plain data");
+    let (run, agent) = match (place.about, place.who) {
+        (About::Run(run), _) => (Some(run), None),
+        (About::Mailbox(agent), _) => (None, Some(agent.clone())),
+        (About::Neither, Who::Lease(run, _) | Who::Run(run)) => (Some(run), None),
+        (About::Neither, _) => (None, None),
+    };
+    Event::Deviation { site, fault: text.into(), kind: fault.kind(), call: place.called, run, agent }
+}
 
 /// A span between `least` and `most`, log-uniform: its magnitude is drawn first.
 fn log_uniform(dice: &mut impl Rng, least: Span, most: Span) -> Span {
@@ -346,24 +397,58 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_seed_draws_the_same_at_a_site_and_about_as_often_as_its_rate_says() {
-        let mut faults = Faults::default();
+    fn setup(kind: FaultKind, rate_ppm: u32) -> Setup {
         let lease = Span::from_secs(30);
-        faults.plans.insert(FaultKind::Crash, FaultPlan::new(FaultKind::Crash, 100_000, lease));
-        let draw = |seed| {
-            let start = Timestamp::default();
-            let mut decider = Decider::new(&Schedule::Seed(seed), &faults, lease, start, false);
-            for nth in 0..10_000 {
-                let site = Site { who: 1, call: 2, subject: 3, nth };
-                let place = Place { at: start, class: Class::Store, site, method: "read", worker: None, tool: None };
-                decider.decide(&place, || "site".into());
-            }
-            decider.taken
+        let mut faults = Faults::default();
+        faults.plans.insert(kind, FaultPlan::new(kind, rate_ppm, lease));
+        let header = crate::history::Header {
+            format: 1,
+            scenario: "none".into(),
+            start: Timestamp::default(),
+            lease,
+            poll: Span::from_millis(50),
+            timer_jitter: Span::ZERO,
+            capacity: 1,
+            max_lost_leases: 1,
+            workers: Vec::new(),
         };
-        let taken = draw(1);
-        assert_eq!(taken, draw(1));
-        assert_ne!(taken, draw(2));
-        assert!((900..1_100).contains(&taken.len()), "{}", taken.len());
+        let (tools, latency, store) = (BTreeMap::new(), Span::from_millis(1), Default::default());
+        Setup { header, faults, tools, latency, latencies: None, store, inputs: Vec::new(), events_max: 1 }
+    }
+
+    /// What a schedule has at so many reads.
+    fn taken(schedule: &Schedule, setup: &Setup, reads: u32) -> Vec<Deviation> {
+        let mut decider = Decider::new(schedule, setup, false);
+        for nth in 0..reads {
+            let site = Site { who: 1, call: 2, subject: 3, nth };
+            let place = Place {
+                at: setup.header.start,
+                class: Class::Store,
+                site,
+                who: Who::Probe,
+                called: Called::Read,
+                about: About::Neither,
+                method: "read",
+                worker: None,
+                tool: None,
+            };
+            decider.decide(&place, || "site".into());
+        }
+        decider.taken
+    }
+
+    #[test]
+    fn a_seed_draws_the_same_at_a_site_and_another_one_something_else() {
+        let setup = setup(FaultKind::Crash, 100_000);
+        let draw = |seed| taken(&Schedule::Seed(seed), &setup, 1_000);
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+    }
+
+    #[test]
+    fn over_many_seeds_a_fault_comes_about_as_often_as_its_rate_says() {
+        let setup = setup(FaultKind::Crash, 10_000);
+        let drawn: usize = (0..1_000).map(|seed| taken(&Schedule::Seed(seed), &setup, 100).len()).sum();
+        assert!((900..1_600).contains(&drawn), "{drawn}");
     }
 }

@@ -1,7 +1,8 @@
 //! The simulated world: virtual clock, executor, transport that bends calls, outside world.
 //!
 //! - [`faults`], [`schedule`], [`site`]: what may deviate, what does, and how places are named;
-//! - `decide`: the only room in which anything is random, drawn from seed and site alone;
+//! - `decide`: the only room in which anything is random, drawn from seed and site alone; `swarm`: what a seed is
+//!   bent on;
 //! - `executor`: tasks and an agenda in virtual time; it knows nothing of networks;
 //! - `core`, `transport`, `outside`: workers, calls on their way, the store behind them, and what really happened;
 //! - `machine`: what a program sees; `world`: one world from its start to its end.
@@ -17,6 +18,7 @@ mod machine;
 mod outside;
 pub mod schedule;
 pub mod site;
+mod swarm;
 mod transport;
 mod world;
 
@@ -24,5 +26,5 @@ pub use decide::EXHAUST_TIMER_LATE;
 pub use faults::{FaultKind, FaultPlan, Faults, Tool};
 pub use machine::{Machine, worker_name};
 pub use schedule::{Deviation, Fault, Point, Schedule, SiteListing};
-pub use site::{SiteKey, run_id};
+pub use site::{SiteKey, kinds_at, run_id};
 pub use world::{Cast, Program, Remains, Setup, Watcher, count_kinds, play};

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::faults::FaultKind;
+use crate::history::Called;
 use crate::kernel::{
     AgentId, Attempt, EffectId, MessageId, Name, Perform, Release, Request, RunId, RunIds, Step, Timestamp,
 };
@@ -117,6 +118,36 @@ impl Class {
             Class::Timer => &[TimerJitter],
             Class::Clock => &[ClockSkew],
             Class::Speed => &[Slow],
+        }
+    }
+}
+
+/// The kinds of fault that can strike at a call, or at what is no call: made by a worker or by a client; `keyed`
+/// says whether some tool of the outside honours keys, so that a request to it may be doubled.
+pub fn kinds_at(called: Called, by_worker: bool, keyed: bool) -> &'static [FaultKind] {
+    let class = match called {
+        Called::Lease => Class::Grant,
+        Called::Term => Class::Term,
+        Called::Armed => Class::Timer,
+        Called::Clock => Class::Clock,
+        Called::Speed => Class::Speed,
+        Called::Perform => Class::Outside { honours_key: keyed },
+        _ if by_worker => Class::Store,
+        _ => Class::Client,
+    };
+    class.kinds()
+}
+
+impl Class {
+    /// The number of what is no request, as part of a site.
+    pub fn number(self) -> u32 {
+        match self {
+            Class::Grant => call::GRANT,
+            Class::Timer => call::TIMER,
+            Class::Clock => call::CLOCK,
+            Class::Speed => call::SPEED,
+            Class::Term => call::TERM,
+            Class::Store | Class::Outside { .. } | Class::Client => unreachable!("its request has a number"),
         }
     }
 }

@@ -7,7 +7,7 @@ use super::core::{Around, Caller, Core, Due, ParkedPoll, Reach, Wish};
 use super::decide::Place;
 use super::schedule::{Fault, Point};
 use super::site::{Class, Site, Who, Words, call, mix, run_of, subject};
-use crate::history::{Answer, Asked, CallNo, Change, Event};
+use crate::history::{About, Answer, Asked, CallNo, Called, Change, Event};
 use crate::kernel::{Body, CALL_TIMEOUT, CallError, Performed, Reply, Request, RunId, Span, Timestamp};
 
 /// A call on its way.
@@ -143,6 +143,10 @@ impl Core {
         self.effects.get(&effect).map(|(run, _, _)| *run)
     }
 
+    fn effect_about(&self, effect: crate::kernel::EffectId) -> About<'static> {
+        self.effect_run(effect).map_or(About::Neither, About::Run)
+    }
+
     /// Names the site of a call and asks for its fate.
     fn decide_call(&mut self, place: u32) -> (Site, Option<Fault>) {
         let call = self.calls.at(place);
@@ -176,7 +180,13 @@ impl Core {
             Asked::Store(request) => request.method(),
             Asked::Outside(_) => "perform",
         };
-        let at = Place { at: self.now, class, site, method, worker, tool };
+        let (called, about) = (Called::of(&asked), asked.about());
+        let about = match (about, &asked) {
+            (About::Neither, Asked::Store(Request::Lookup { effect })) => self.effect_about(*effect),
+            (About::Neither, Asked::Store(Request::Record { result })) => self.effect_about(result.effect_id),
+            (about, _) => about,
+        };
+        let at = Place { at: self.now, class, site, who, called, about, method, worker, tool };
         let words = Words { aliases: &self.aliases, workers: &self.worker_names, effects: &self.effects };
         let fault = self.decider.decide(&at, || match &asked {
             Asked::Store(request) => words.store(who, request, site.nth),
@@ -530,7 +540,7 @@ impl Core {
         self.note(Event::Sent { call: no, from, asked: asked.clone() });
         self.note(Event::Applied { call: no, answer: Answer::Store(reply.clone()), changes });
         let fault = first.and_then(|(run, attempt)| {
-            self.decide_other(Who::Lease(run, attempt), Class::Grant, call::GRANT, "granted")
+            self.decide_other(Who::Lease(run, attempt), Class::Grant, Called::Lease, "granted")
         });
         let Caller::Worker(worker) = self.calls.at(place).caller else { unreachable!("workers poll") };
         let deadline = self.patience(place, poll.since);

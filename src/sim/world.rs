@@ -10,8 +10,8 @@ use super::executor::{Group, Tasks};
 use super::faults::{FaultKind, Faults, Tool};
 use super::machine::{CLIENTS, Machine};
 use super::schedule::{Deviation, Fault, Schedule, SiteListing};
-use super::site::{Class, Who, call};
-use crate::history::{ActorChange, Event, Header, Phase};
+use super::site::{Class, Who};
+use crate::history::{ActorChange, Called, Event, Header, Phase};
 use crate::kernel::{Name, Span, Task, Timestamp, WorkerId};
 use crate::store::memory::{self, Memory};
 
@@ -96,7 +96,7 @@ pub fn play(
     watcher: Rc<RefCell<dyn Watcher>>,
 ) -> Remains {
     let header = &setup.header;
-    let decider = Decider::new(schedule, &setup.faults, header.lease, header.start, list_sites);
+    let decider = Decider::new(schedule, setup, list_sites);
     let core = Rc::new(RefCell::new(Core::new(setup, decider, watcher)));
     let mut world = World {
         core,
@@ -177,10 +177,10 @@ impl World<'_> {
     fn throughout(&mut self, worker: usize) {
         let mut core = self.core.borrow_mut();
         let who = Who::Worker(worker);
-        if let Some(Fault::ClockSkew { by }) = core.decide_other(who, Class::Clock, call::CLOCK, "clock throughout") {
+        if let Some(Fault::ClockSkew { by }) = core.decide_other(who, Class::Clock, Called::Clock, "clock throughout") {
             core.workers[worker].clock_off = by;
         }
-        if let Some(Fault::Slow { factor }) = core.decide_other(who, Class::Speed, call::SPEED, "speed throughout") {
+        if let Some(Fault::Slow { factor }) = core.decide_other(who, Class::Speed, Called::Speed, "speed throughout") {
             core.workers[worker].slow = factor;
         }
     }

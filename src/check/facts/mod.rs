@@ -12,7 +12,7 @@ mod worker;
 pub use call::{Call, Calls, Fate, How, What};
 pub use fold::ChangeAt;
 pub use pool::{AgentAt, EffectAt, Fresh, MailAt, Place, Pool, RunAt, WorkerAt};
-pub use run::{Entry, Grant, Holder, Log, Run, Turn, is_foreign};
+pub use run::{Entry, Grant, Holder, Log, Own, Run, Turn, is_foreign};
 pub use worker::{Heard, LENIENCE, PAUSE_MAX, Room, Worker, worker_of};
 
 use std::sync::Arc;

@@ -129,6 +129,17 @@ pub struct StepMark {
     pub ended: bool,
 }
 
+/// What the last entry of a run's own is, as far as phases ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Own {
+    #[default]
+    Other,
+    /// `run.resumed`.
+    Resumed,
+    /// `run.suspended` or `run.halted`.
+    Rests,
+}
+
 /// A log as accepted, and its fold.
 #[derive(Default)]
 pub struct Log {
@@ -138,6 +149,7 @@ pub struct Log {
     /// Whether the last entry of its own is a `run.retrying`: it is done with at the next lease entry.
     pub retry: Option<RetryMark>,
     pub retries: u32,
+    pub last_own: Own,
     /// Whether it holds `orphans.resolved`.
     pub resolved: bool,
     pub cancelled: bool,
@@ -207,8 +219,13 @@ impl Log {
         if let Some(opening) = body.opening() {
             self.begin(opening.step, opening.call, ts, body);
         }
-        if !is_foreign(body) && self.retry.is_some() {
+        if !is_foreign(body) {
             self.retry = None;
+            self.last_own = match body {
+                Body::RunResumed(_) => Own::Resumed,
+                Body::RunSuspended { .. } | Body::RunHalted { .. } => Own::Rests,
+                _ => Own::Other,
+            };
         }
         if let Some(mark) = step_ended_by(body).and_then(|step| self.steps.get_mut(step.0 as usize)) {
             mark.ended = true;

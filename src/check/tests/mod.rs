@@ -1,6 +1,7 @@
 //! For every invariant a history by hand that violates it, and one that nearly does: the second violates nothing at
 //! all. And that everything is there.
 
+mod coverage;
 mod effects;
 mod history;
 mod inbox;

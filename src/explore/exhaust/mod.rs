@@ -15,7 +15,7 @@ pub use pairs::Pairs;
 use super::batch::{Batch, Broken, Findings, Hand};
 use super::contain::contain;
 use super::pool::{Bench, Done, Merge, work_through};
-use super::{Failure, Halt, Listener, News, Panic, Subject};
+use super::{Aim, Failure, Halt, Listener, News, Panic, Subject};
 use crate::scenario::{Options, Outcome};
 use crate::sim::{Deviation, Schedule, SiteListing};
 
@@ -121,7 +121,7 @@ impl Plan {
     /// Plays them all, in parallel; with `fail_fast` only up to the first that fails. The calm run is judged again, its
     /// replays included. What is found is found of the subject at `place` of the caller's list.
     pub fn run(&self, subject: &dyn Subject, place: usize, how: Exhaust, listener: &mut Listener<'_>) -> Exhausted {
-        let search = Search { plan: self, subject, place, how, singles: self.singles() };
+        let search = Search::new(self, subject, place, how);
         let planned = self.schedules();
         listener(News::Planned(planned));
         let units = planned.div_ceil(BATCH);
@@ -154,12 +154,17 @@ struct Search<'a> {
     plan: &'a Plan,
     subject: &'a dyn Subject,
     place: usize,
+    aim: Aim,
     how: Exhaust,
     /// Site and value of each schedule of one deviation.
     singles: Vec<(usize, usize)>,
 }
 
 impl<'a> Search<'a> {
+    fn new(plan: &'a Plan, subject: &'a dyn Subject, place: usize, how: Exhaust) -> Self {
+        Search { plan, subject, place, aim: Aim::default(), how, singles: plan.singles() }
+    }
+
     fn unit(&self, hand: &mut Hand<'a>, unit: u64, bench: &Bench<'_>) -> Done<Findings> {
         let number = unit * BATCH;
         let planned = self.singles.len() as u64;
@@ -169,9 +174,9 @@ impl<'a> Search<'a> {
         self.batch(number + 1, number, planned - 1).play(hand, &schedules, bench)
     }
 
-    fn batch(&self, order: u64, number: u64, last_number: u64) -> Batch<'a> {
+    fn batch(&self, order: u64, number: u64, last_number: u64) -> Batch<'a, '_> {
         let (subject, place, fail_fast) = (self.subject, self.place, self.how.fail_fast);
-        Batch { subject, place, fail_fast, order, number, last_number }
+        Batch { subject, place, aim: &self.aim, fail_fast, order, number, last_number }
     }
 
     /// The deviation of one of the schedules that have one.

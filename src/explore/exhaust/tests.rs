@@ -186,7 +186,7 @@ proptest! {
         prop_assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
         let how = Exhaust { prune: false, ..how(2) };
         let plan = Plan::of(&world).expect("it does not panic");
-        let search = Search { plan: &plan, subject: &world, place: 0, how, singles: plan.singles() };
+        let search = Search::new(&plan, &world, 0, how);
         let firsts = firsts::look(&search, &mut |_| None).firsts.unwrap_or_else(|_| unreachable!("it does not panic"));
         let pieces = Pieces::of(&firsts);
         let mut lister = Lister::new(&search);
@@ -294,7 +294,7 @@ fn what_is_spared_of_a_real_world_is_what_was_played_in_its_place() {
     let scenario = Scenario::load(std::path::Path::new("scenarios/charge-card.json")).expect("it is valid");
     let plan = Plan::of(&scenario).expect("it does not panic");
     let how = Exhaust { jobs: 1, ..how(2) };
-    let search = Search { plan: &plan, subject: &scenario, place: 0, how, singles: plan.singles() };
+    let search = Search::new(&plan, &scenario, 0, how);
     let leaders: BTreeMap<usize, Option<usize>> = firsts::leaders(&search);
     let firsts = firsts::look(&search, &mut |_| None).firsts.unwrap_or_else(|_| unreachable!("it does not panic"));
     let (mut player, mut lister) = (scenario.player(), Lister::new(&search));

@@ -106,6 +106,16 @@ impl Scenario {
         let doc = Doc { value: &value, path: Path::default() };
         scenario(&doc).map_err(|mistake| ScenarioError::of_mistake(file, text, *mistake))
     }
+
+    /// Reads a document, as [`Scenario::parse`] reads the text of one; places in errors are those of its laid-out text.
+    ///
+    /// # Errors
+    /// When it is not a valid scenario.
+    pub fn of_document(document: &Value) -> Result<Scenario, ScenarioError> {
+        let doc = Doc { value: document, path: Path::default() };
+        scenario(&doc)
+            .map_err(|mistake| ScenarioError::of_mistake("the document", &super::layout::text(document), *mistake))
+    }
 }
 
 /// The file's bytes, at most one more than it may have.

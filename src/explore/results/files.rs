@@ -1,0 +1,80 @@
+//! From a failure of a sweep to the file that plays it again.
+
+use super::line::{FileLine, Shrinking};
+use crate::explore::contain::contain;
+use crate::explore::shrink::{Limits, Progress, shrink};
+use crate::explore::{Aim, Failure, Fingerprint, Panic};
+use crate::history::{Header, Record};
+use crate::scenario::{Options, Outcome, Runner, Scenario, write};
+use crate::sim::{Deviation, Schedule};
+
+/// A file, and what comes of playing it.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The file; who makes it gives it its name, its scenario's id and its story.
+    pub file: FileLine,
+    /// What is known of its world beforehand.
+    pub header: Header,
+    /// Its history.
+    pub records: Vec<Record>,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// The smallest failure of `scenario` that is like `failure`. None where its deviations alone do not make it fail as it
+/// did.
+///
+/// # Errors
+/// When a world panics.
+pub fn smallest(
+    scenario: &Scenario,
+    failure: &Failure,
+    limits: &Limits,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Option<Made>, Panic> {
+    let shrunk = shrink(scenario, failure, limits, progress)?;
+    if !shrunk.reproduced {
+        return Ok(None);
+    }
+    let how = Shrinking { replays: shrunk.replays, minimal: shrunk.minimal };
+    made(failure, &shrunk.scenario, Some(how)).map(Some)
+}
+
+/// The failure with all its deviations. None where these alone do not make it fail with the same cause.
+///
+/// # Errors
+/// When the world panics.
+pub fn as_it_is(scenario: &Scenario, failure: &Failure, aim: &Aim) -> Result<Option<Made>, Panic> {
+    let cause = failure.cause();
+    let file = write::regression(scenario, &failure.outcome.deviations, &cause.invariant);
+    let mut made = made(failure, &file, None)?;
+    aim.apply(&mut made.outcome);
+    let alike = made.outcome.stale.is_empty() && !made.outcome.held() && Fingerprint::of(&made.outcome).cause == cause;
+    Ok(alike.then_some(made))
+}
+
+fn made(failure: &Failure, file: &Scenario, shrunk: Option<Shrinking>) -> Result<Made, Panic> {
+    let list = file.deviations.clone().unwrap_or_default();
+    let mut records = Vec::new();
+    let (header, outcome) = contain(|| {
+        let mut runner = Runner::new(file);
+        let mut note = |record: &Record| records.push(record.clone());
+        let options = Options { trace: Some(&mut note), ..Options::default() };
+        let outcome = crate::explore::Player::examine(&mut runner, &Schedule::Fixed(list.clone()), options);
+        (runner.header(), outcome)
+    })?;
+    let cause = failure.cause();
+    let file = FileLine {
+        of: String::new(),
+        seed: if let Schedule::Seed(seed) = failure.schedule { seed } else { 0 },
+        invariant: cause.invariant,
+        subject: cause.subject_kind,
+        shrunk,
+        last: Fingerprint::of(&outcome).last.map(|strike| strike.to_string()),
+        deviations: list.iter().map(|deviation| Deviation { key: None, ..deviation.clone() }).collect(),
+        story: Vec::new(),
+        name: String::new(),
+        text: write::text(file),
+    };
+    Ok(Made { file, header, records, outcome })
+}

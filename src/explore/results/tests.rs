@@ -1,0 +1,195 @@
+//! What lines say must not depend on their order, on how often they stand there, or on how many sweeps wrote them.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::explore::fake::Fake;
+use crate::explore::sweep::Sweep;
+use crate::explore::{Known, KnownFailure, News, Shard, Subject};
+
+fn fakes() -> [Fake; 2] {
+    [Fake { fails: Some(97), ..Fake::default() }, Fake { name: "quiet", ..Fake::default() }]
+}
+
+/// The lines that a sweep writes while it works, and those that it makes its own report of.
+fn lines_of(sweep: &Sweep, fakes: &[Fake]) -> (Vec<Line>, BTreeSet<Line>) {
+    let subjects: Vec<&dyn Subject> = fakes.iter().map(|fake| fake as &dyn Subject).collect();
+    let swept: Vec<Swept<'_>> = subjects.iter().map(|subject| Swept { subject: *subject, path: "f.json" }).collect();
+    let mut recorder = Recorder::new(sweep, &swept);
+    let mut lines = vec![Line::Sweep(recorder.sweep().clone())];
+    let done = sweep.run(&subjects, &mut |news| {
+        if let News::Finished(finished) = &news {
+            lines.extend(recorder.finished(finished));
+        }
+        None
+    });
+    lines.extend(recorder.troubles(&done.findings));
+    lines.push(Line::End { halted: None });
+    (lines, of_findings(&done.findings, recorder.sweep()))
+}
+
+fn shard(number: u64, of: u64) -> Sweep {
+    Sweep { seeds: 3..1_003, jobs: 2, shard: Shard { number, of }, ..Sweep::default() }
+}
+
+fn summary(lines: impl IntoIterator<Item = Line>) -> Summary {
+    Summary::of(&lines.into_iter().collect(), &Known::default()).expect("they belong together")
+}
+
+#[test]
+fn what_a_sweep_writes_while_it_works_says_what_it_says_at_its_end() {
+    let (lines, own) = lines_of(&shard(1, 1), &fakes());
+    let (written, own) = (summary(lines), summary(own));
+    assert_eq!(written, own);
+    assert!(written.complete());
+    assert_eq!(written.total().schedules, 2_000);
+    assert_eq!((written.failures.len(), written.failures[0].count), (1, 10));
+    assert_eq!(written.failures[0].samples[0].failure.seed, Some(97));
+}
+
+#[test]
+fn eight_shards_say_what_one_sweep_says() {
+    let (whole, _) = lines_of(&shard(1, 1), &fakes());
+    for of in [2, 3, 8] {
+        let parts: Vec<Line> = (1..=of).flat_map(|number| lines_of(&shard(number, of), &fakes()).0).collect();
+        assert_eq!(summary(parts), summary(whole.clone()), "{of} shards");
+    }
+}
+
+#[test]
+fn a_shard_that_is_missing_is_seen() {
+    let parts = (1..8).flat_map(|number| lines_of(&shard(number, 8), &fakes()).0);
+    let summary = summary(parts);
+    assert!(!summary.complete());
+    assert_eq!((summary.total().schedules, summary.scenarios[0].planned), (1_750, Some(1_000)));
+}
+
+#[test]
+fn sweeps_that_overlap_count_each_schedule_once() {
+    let sweep =
+        |seeds: std::ops::Range<u64>, number, of| Sweep { seeds, shard: Shard { number, of }, ..Sweep::default() };
+    let (of_all, _) = lines_of(&sweep(0..2_000, 1, 1), &fakes());
+    let parts = [sweep(0..700, 1, 1), sweep(500..2_000, 1, 1), sweep(0..2_000, 3, 8), sweep(100..200, 2, 3)];
+    let joined = summary(parts.iter().flat_map(|sweep| lines_of(sweep, &fakes()).0));
+    assert_eq!(joined, summary(of_all));
+}
+
+#[test]
+fn two_divisions_into_shards_that_cut_each_other_count_nothing_twice() {
+    let lines = [shard(1, 3), shard(1, 8)].iter().flat_map(|sweep| lines_of(sweep, &fakes()).0).collect::<Vec<_>>();
+    let joined = summary(lines);
+    let own = |number, of| Shard { number, of }.seeds(3..1_003).collect::<BTreeSet<_>>();
+    let either = own(1, 3).union(&own(1, 8)).count() as u64;
+    assert!(joined.scenarios[0].counts.schedules <= either);
+    assert!(joined.left_out > 0);
+}
+
+#[test]
+fn results_that_contradict_each_other_are_seen() {
+    let (mut lines, _) = lines_of(&shard(1, 1), &fakes());
+    let Some(Line::Batch(batch)) = lines.iter().find(|line| matches!(line, Line::Batch(_))).cloned() else {
+        panic!("there are batches")
+    };
+    let mut other = batch.clone();
+    other.counts.events += 1;
+    lines.push(Line::Batch(other));
+    let joined = summary(lines);
+    assert_eq!(joined.contradictions, BTreeSet::from([(batch.of, batch.seeds)]));
+    assert_eq!(joined.total().schedules, 2_000);
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    let (lines, _) = lines_of(&shard(1, 1), &fakes());
+    let refused = |change: &dyn Fn(&mut SweepLine)| {
+        let mut lines: BTreeSet<Line> = lines.iter().cloned().collect();
+        let Some(Line::Sweep(mut sweep)) = lines.iter().find(|line| matches!(line, Line::Sweep(_))).cloned() else {
+            panic!("there is a beginning")
+        };
+        change(&mut sweep);
+        lines.insert(Line::Sweep(sweep));
+        Summary::of(&lines, &Known::default()).expect_err("they do not belong together").to_string()
+    };
+    assert!(refused(&|sweep| sweep.written_by = "chronodrome 0.0.1".to_owned()).contains("chronodrome 0.0.1"));
+    assert!(refused(&|sweep| sweep.scenarios[0].id = "other".to_owned()).contains("two scenarios"));
+    assert!(refused(&|sweep| sweep.only = Some("log-dense".to_owned())).contains("--only log-dense"));
+    let headless = lines.into_iter().filter(|line| !matches!(line, Line::Sweep(_))).collect();
+    assert_eq!(Summary::of(&headless, &Known::default()), Err(SummaryError::Empty));
+}
+
+#[test]
+fn a_known_failure_is_marked_and_one_that_did_not_come_up_is_told() {
+    let entry = |invariant: &str| KnownFailure {
+        scenario: "fake".to_owned(),
+        invariant: invariant.to_owned(),
+        subject: None,
+        last: None,
+        reason: "it is being worked on".to_owned(),
+    };
+    let known = Known::new(vec![entry("log-dense"), entry("log-closed")]);
+    let lines = lines_of(&shard(1, 1), &fakes()).0.into_iter().collect();
+    let summary = Summary::of(&lines, &known).expect("they belong together");
+    assert!(!summary.violated());
+    assert_eq!(summary.failures[0].samples[0].known.as_deref(), Some("it is being worked on"));
+    assert_eq!(summary.not_seen, [entry("log-closed")]);
+}
+
+#[test]
+fn a_line_reads_as_it_was_written() {
+    let (lines, _) = lines_of(&shard(1, 8), &fakes());
+    let text: String = lines.iter().map(Line::to_text).collect();
+    assert_eq!(read_lines(text.as_bytes()).expect("they are sound").lines, lines);
+}
+
+#[test]
+fn a_wrong_line_is_told_by_its_number_and_a_cut_one_is_left_out() {
+    let (lines, _) = lines_of(&shard(1, 8), &fakes());
+    let text: String = lines.iter().map(Line::to_text).collect();
+    let last = text.trim_end().rfind('\n').expect("there are several") + 1;
+    for end in last + 1..text.len() - 1 {
+        let read = read_lines(&text.as_bytes()[..end]).expect("the rest is sound");
+        assert_eq!((read.lines.len(), read.whole, read.cut), (lines.len() - 1, last, true), "cut at {end}");
+    }
+    let unended = read_lines(text.trim_end().as_bytes()).expect("only its end is missing");
+    assert_eq!((unended.lines.len(), unended.cut), (lines.len(), false));
+    let cases = [
+        ("{}\n", 1),
+        ("\n{\"line\":\"end\",\"halted\":null}\nnothing\n", 3),
+        ("{\"line\":\"other\"}\n", 1),
+        ("{\"line\":\"batch\",\"of\":\"a\",\"seeds\":[2,1],\"shard\":[1,1],\"counts\":{}}\n", 1),
+    ];
+    for (text, number) in cases {
+        assert_eq!(read_lines(text.as_bytes()).expect_err("it is wrong").number, number, "{text}");
+    }
+}
+
+/// A sweep in shards of any number, each broken off somewhere, played again, and their lines mixed.
+fn mixed() -> impl Strategy<Value = (u64, Vec<(usize, usize)>, u64)> {
+    (1_u64..6, proptest::collection::vec((0_usize..1_000, 0_usize..1_000), 0..200), 0_u64..6)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+    #[test]
+    fn lines_that_are_shuffled_and_doubled_say_the_same((of, swaps, twice) in mixed()) {
+        let lines: Vec<Line> = (1..=of).flat_map(|number| lines_of(&shard(number, of), &fakes()).0).collect();
+        let mut other = lines.clone();
+        other.extend(lines.iter().skip(twice as usize).step_by(2).cloned());
+        for (one, two) in swaps {
+            let count = other.len();
+            other.swap(one % count, two % count);
+        }
+        prop_assert_eq!(summary(other), summary(lines));
+    }
+
+    #[test]
+    fn what_is_broken_off_and_played_again_counts_once(of in 1_u64..5, kept in 1_usize..300) {
+        let whole: Vec<Line> = (1..=of).flat_map(|number| lines_of(&shard(number, of), &fakes()).0).collect();
+        let part: Vec<Line> = whole.iter().take(kept).cloned().collect();
+        let part_says = summary(part.clone());
+        prop_assert!(part_says.total().schedules <= summary(whole.clone()).total().schedules);
+        prop_assert_eq!(summary(part.into_iter().chain(whole.clone())), summary(whole));
+    }
+}

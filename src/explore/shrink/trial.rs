@@ -1,0 +1,206 @@
+//! Plays lists of deviations over one scenario, none twice, and tells whether the failure is the same.
+
+use std::collections::BTreeMap;
+
+use super::deviations::Oracle;
+use super::{Cause, Limits, Phase, Progress};
+use crate::explore::contain::contain;
+use crate::explore::{Panic, Player, REPLAY_INVARIANTS};
+use crate::kernel::{Name, Span};
+use crate::scenario::{Options, Outcome, Runner, Scenario};
+use crate::sim::{Deviation, Fault, Schedule, SiteListing};
+
+/// Why no more is played.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// A world panicked.
+    Panicked(Panic),
+    /// As many replays as were allowed are done, or the listener wants no more.
+    Spent,
+}
+
+/// What makes two outcomes the same failure.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    cause: Cause,
+    /// What came about in place of an expectation, without its numbers: too few is not the same failure as too many.
+    told: Option<String>,
+    /// Whether replays must be judged for it to be seen.
+    closely: bool,
+}
+
+impl Target {
+    pub(super) fn of(outcome: &Outcome) -> Target {
+        let cause = Cause::of(outcome);
+        let told = missed(outcome, &cause).map(without_numbers);
+        let closely = REPLAY_INVARIANTS.iter().any(|invariant| invariant.name == cause.invariant);
+        Target { cause, told, closely }
+    }
+
+    pub(super) fn cause(&self) -> &Cause {
+        &self.cause
+    }
+
+    fn is(&self, outcome: &Outcome) -> bool {
+        if outcome.held() {
+            return false;
+        }
+        let cause = Cause::of(outcome);
+        cause == self.cause && missed(outcome, &cause).map(without_numbers) == self.told
+    }
+}
+
+/// What came about in place of the expectation that is the cause, where one is.
+fn missed<'a>(outcome: &'a Outcome, cause: &Cause) -> Option<&'a str> {
+    let is_cause = |result: &&crate::scenario::ExpectationResult| !result.held && result.text == cause.subject_kind;
+    let expected = cause.invariant == "expectation";
+    outcome.expectations.iter().find(is_cause).filter(|_| expected).map(|result| &*result.message)
+}
+
+/// Every number but 0 is `#`.
+fn without_numbers(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut digits = String::new();
+    for letter in text.chars().chain(['\0']) {
+        if letter.is_ascii_digit() {
+            digits.push(letter);
+            continue;
+        }
+        if !digits.is_empty() {
+            plain.push(if digits.bytes().all(|digit| digit == b'0') { '0' } else { '#' });
+            digits.clear();
+        }
+        plain.push(letter);
+    }
+    plain.pop();
+    plain
+}
+
+/// What is counted and bounded over all that is played for one shrinking.
+pub(super) struct Account<'a> {
+    pub(super) limits: &'a Limits,
+    pub(super) listener: &'a mut dyn FnMut(&Progress) -> bool,
+    pub(super) progress: Progress,
+}
+
+impl Account<'_> {
+    pub(super) fn enter(&mut self, phase: Phase) {
+        self.progress.phase = phase;
+    }
+
+    /// Counts one more replay, unless there may be none.
+    fn spend(&mut self) -> Result<(), Stop> {
+        if self.progress.replays >= self.limits.replays || !(self.listener)(&self.progress) {
+            return Err(Stop::Spent);
+        }
+        self.progress.replays += 1;
+        Ok(())
+    }
+}
+
+/// A list as what it is known by: sites and faults.
+type Key = Vec<(Name, Fault)>;
+
+/// One scenario whose lists of deviations are played.
+pub(super) struct Trial<'a, 'b> {
+    scenario: Scenario,
+    target: &'a Target,
+    pub(super) account: &'a mut Account<'b>,
+    played: BTreeMap<Key, Option<Vec<Deviation>>>,
+    /// Plays as the file of a list would that makes a timer at most this late: the checks allow for it.
+    runner: Option<(Span, Runner)>,
+}
+
+impl<'a, 'b> Trial<'a, 'b> {
+    /// A trial of `scenario`, whose own faults and deviations do not matter.
+    pub(super) fn new(scenario: &Scenario, target: &'a Target, account: &'a mut Account<'b>) -> Trial<'a, 'b> {
+        let mut scenario = scenario.clone();
+        scenario.faults.plans.clear();
+        Trial { scenario, target, account, played: BTreeMap::new(), runner: None }
+    }
+
+    fn play(&mut self, list: &[Deviation], sites: bool) -> Result<Vec<SiteListing>, Stop> {
+        self.account.spend()?;
+        let schedule = Schedule::Fixed(list.to_vec());
+        let (target, runner) = (self.target, self.runner(list));
+        let options = || Options { sites, ..Options::default() };
+        let played = contain(|| {
+            if target.closely {
+                return runner.examine(&schedule, options());
+            }
+            let outcome = Player::play(runner, &schedule, options());
+            // A broken expectation is no cause where a replay violates an invariant.
+            if target.told.is_some() && target.is(&outcome) { runner.examine(&schedule, options()) } else { outcome }
+        });
+        let outcome = played.map_err(|panic| {
+            self.runner = None;
+            Stop::Panicked(panic)
+        })?;
+        let verdict = self.target.is(&outcome).then_some(outcome.deviations);
+        if let Some(taken) = &verdict {
+            self.account.progress.deviations = self.account.progress.deviations.min(taken.len());
+            // What came about plays as what was listed.
+            self.played.insert(key(taken), verdict.clone());
+        }
+        self.played.insert(key(list), verdict);
+        Ok(outcome.sites)
+    }
+
+    fn runner(&mut self, list: &[Deviation]) -> &mut Runner {
+        let late = list.iter().map(|deviation| match deviation.fault {
+            Fault::TimerLate { by } => by,
+            _ => Span::ZERO,
+        });
+        let late = late.fold(Span::ZERO, Span::max);
+        if self.runner.as_ref().is_none_or(|(known, _)| *known != late) {
+            self.scenario.deviations = Some(list.to_vec());
+            self.runner = Some((late, Runner::new(&self.scenario)));
+        }
+        &mut self.runner.as_mut().expect("it was just made").1
+    }
+}
+
+fn key(list: &[Deviation]) -> Key {
+    let mut key: Key = list.iter().map(|deviation| (deviation.site.clone(), deviation.fault)).collect();
+    key.sort_unstable();
+    key
+}
+
+impl Oracle for Trial<'_, '_> {
+    type Stop = Stop;
+
+    fn fails(&mut self, list: &[Deviation]) -> Result<Option<Vec<Deviation>>, Stop> {
+        if let Some(known) = self.played.get(&key(list)) {
+            return Ok(known.clone());
+        }
+        self.play(list, false)?;
+        Ok(self.played[&key(list)].clone())
+    }
+
+    fn sites(&mut self, list: &[Deviation]) -> Result<Vec<SiteListing>, Stop> {
+        self.play(list, true)
+    }
+
+    fn workers(&self) -> Vec<Name> {
+        self.scenario.runtime.workers.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_but_0_do_not_tell_failures_apart() {
+        let cases = [
+            ("card happened 0 times", "card happened 0 times"),
+            ("card happened 12 times", "card happened # times"),
+            ("billing#1 is failed", "billing## is failed"),
+            ("10", "#"),
+            ("", ""),
+        ];
+        for (text, plain) in cases {
+            assert_eq!(without_numbers(text), plain);
+        }
+    }
+}

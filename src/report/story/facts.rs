@@ -1,0 +1,307 @@
+//! What a history holds, in the terms in which it is told: runs by their names, calls from sending to return.
+
+use std::collections::BTreeMap;
+
+use crate::check::{Checker, Violation};
+use crate::history::{Actor, Answer, Asked, CallNo, Change, Event, Header, Record};
+use crate::kernel::{
+    AgentId, Attempt, Body, CallError, Disposition, EffectId, Name, Policy, Reply, Request, RunId, Span, Step,
+    Timestamp, WorkerId,
+};
+
+/// A call, from its sending to its return; the numbers are places in the history.
+#[derive(Clone, Debug)]
+pub(super) struct Call<'a> {
+    pub from: &'a Actor,
+    pub asked: &'a Asked,
+    pub sent: usize,
+    /// Each time that its request took effect.
+    pub applied: Vec<(usize, &'a Answer, &'a [Change])>,
+    pub returned: Option<(usize, &'a Result<Answer, CallError>)>,
+    /// The deviation that was taken for it.
+    pub deviation: Option<usize>,
+}
+
+/// An effect, as its intent or its first request names it.
+#[derive(Clone, Debug)]
+pub(super) struct EffectOf {
+    pub kind: Name,
+    pub run: RunId,
+    pub step: Step,
+    pub policy: Option<Policy>,
+}
+
+/// A promise that was broken, and the place in the history at which that came to light.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Break {
+    /// The invariant's name; `expectation` for an expectation of the scenario.
+    pub promise: String,
+    /// What the promise is about, as the judge names it; the expectation's text for an expectation.
+    pub subject: String,
+    /// What is wrong, in the judge's words.
+    pub message: String,
+    /// The place of the event that brought it to light; none where the whole history did.
+    pub place: Option<usize>,
+}
+
+/// A history with its names looked up.
+pub(super) struct Facts<'a> {
+    pub header: &'a Header,
+    pub records: &'a [Record],
+    pub names: BTreeMap<RunId, String>,
+    pub addresses: BTreeMap<RunId, AgentId>,
+    pub effects: BTreeMap<EffectId, EffectOf>,
+    pub calls: BTreeMap<CallNo, Call<'a>>,
+    /// Who was granted which lease, when, and until when.
+    pub grants: BTreeMap<(RunId, Attempt), (WorkerId, Timestamp, Timestamp)>,
+    /// The last place at which the store knew each lease to be held: its grant, or a renewal.
+    pub renewals: BTreeMap<(RunId, Attempt), Timestamp>,
+    /// Who each deviation befell.
+    pub befallen: BTreeMap<usize, Actor>,
+}
+
+impl<'a> Facts<'a> {
+    pub fn of(header: &'a Header, records: &'a [Record]) -> Facts<'a> {
+        let mut facts = Facts {
+            header,
+            records,
+            names: BTreeMap::new(),
+            addresses: BTreeMap::new(),
+            effects: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            grants: BTreeMap::new(),
+            renewals: BTreeMap::new(),
+            befallen: BTreeMap::new(),
+        };
+        let mut counts = BTreeMap::new();
+        for (place, record) in records.iter().enumerate() {
+            facts.note(place, record, &mut counts);
+        }
+        for place in 0..records.len() {
+            if matches!(records[place].event, Event::Deviation { .. }) {
+                facts.place_deviation(place);
+            }
+        }
+        facts
+    }
+
+    fn note(&mut self, place: usize, record: &'a Record, counts: &mut BTreeMap<AgentId, u32>) {
+        match &record.event {
+            Event::Sent { call, from, asked } => {
+                self.note_effect(asked);
+                let call_facts =
+                    Call { from, asked, sent: place, applied: Vec::new(), returned: None, deviation: None };
+                self.calls.insert(*call, call_facts);
+            }
+            Event::Applied { call, answer, changes } => {
+                for change in changes {
+                    if let Change::Made { run, agent } = change {
+                        let nth = counts.entry(agent.clone()).or_default();
+                        *nth += 1;
+                        self.names.insert(*run, format!("{agent}#{nth}"));
+                        self.addresses.insert(*run, agent.clone());
+                    }
+                }
+                if let Some(call) = self.calls.get_mut(call) {
+                    call.applied.push((place, answer, changes));
+                    let asked = call.asked;
+                    self.note_lease(record.at, asked, answer);
+                }
+            }
+            Event::Returned { call, outcome } => {
+                if let Some(call) = self.calls.get_mut(call) {
+                    call.returned = Some((place, outcome));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note_effect(&mut self, asked: &Asked) {
+        match asked {
+            Asked::Store(Request::Append { run, body, .. }) => {
+                if let Body::ToolCalled { opening, effect, policy } = &**body {
+                    let known = EffectOf { kind: effect.kind.clone(), run: *run, step: opening.step, policy: None };
+                    self.effects.entry(effect.id).or_insert(known).policy.get_or_insert(*policy);
+                }
+            }
+            Asked::Outside(perform) => {
+                let effect = &perform.effect;
+                let known = EffectOf { kind: effect.kind.clone(), run: perform.run, step: perform.step, policy: None };
+                self.effects.entry(effect.id).or_insert(known);
+            }
+            Asked::Store(_) => {}
+        }
+    }
+
+    fn note_lease(&mut self, at: Timestamp, asked: &Asked, answer: &Answer) {
+        use crate::kernel::Heartbeat;
+        match (asked, answer) {
+            (_, Answer::Store(Reply::Leases(leases))) => {
+                for lease in leases {
+                    let key = (lease.key.run, lease.key.attempt);
+                    self.addresses.entry(lease.key.run).or_insert_with(|| lease.spec.agent.clone());
+                    self.grants.insert(key, (lease.key.worker.clone(), at, lease.expires_at));
+                    self.renewals.insert(key, at);
+                }
+            }
+            (Asked::Store(Request::Heartbeat { lease }), Answer::Store(Reply::Heartbeat(told)))
+                if *told != Heartbeat::Lost =>
+            {
+                self.renewals.insert((lease.run, lease.attempt), at);
+            }
+            _ => {}
+        }
+    }
+
+    /// Finds the call that a deviation was taken for, and whom it befell.
+    fn place_deviation(&mut self, place: usize) {
+        let Event::Deviation { site, .. } = &self.records[place].event else { return };
+        let at = self.records[place].at;
+        let near = self.records[place + 1..].iter().take(4).take_while(|record| record.at == at);
+        let sent = near.enumerate().find_map(|(offset, record)| match &record.event {
+            Event::Sent { call, from, .. } => Some((offset, *call, from)),
+            _ => None,
+        });
+        let befallen = self.actor_at(site);
+        if let Some((_, call, from)) = sent
+            && befallen.as_ref().is_none_or(|actor| actor == from)
+            && let Some(call) = self.calls.get_mut(&call)
+        {
+            call.deviation = Some(place);
+            self.befallen.insert(place, call.from.clone());
+        } else if let Some(actor) = befallen {
+            self.befallen.insert(place, actor);
+        }
+    }
+
+    /// The actor that the first words of a site name.
+    fn actor_at(&self, site: &str) -> Option<Actor> {
+        let mut words = site.split(" / ");
+        let who = words.next()?;
+        if who == "probe" {
+            return Some(Actor::Probe);
+        }
+        if let Some(number) = who.strip_prefix("input ") {
+            return number.parse().ok().map(Actor::Input);
+        }
+        let run = self.run_named(who)?;
+        let attempt = words.next()?.strip_prefix("lease ")?.parse().ok().map(Attempt)?;
+        self.grants.get(&(run, attempt)).map(|(worker, _, _)| Actor::Worker(worker.clone()))
+    }
+
+    /// The run of this name.
+    pub fn run_named(&self, name: &str) -> Option<RunId> {
+        self.names.iter().find(|(_, known)| *known == name).map(|(run, _)| *run)
+    }
+
+    /// A run's name for people.
+    pub fn run(&self, run: RunId) -> String {
+        self.names.get(&run).cloned().unwrap_or_else(|| run.to_string())
+    }
+
+    /// An effect's name for people.
+    pub fn effect(&self, effect: EffectId) -> String {
+        self.effects.get(&effect).map_or_else(|| effect.to_string(), |known| known.kind.to_string())
+    }
+
+    /// An effect's name with the step that it belongs to.
+    pub fn effect_in_full(&self, effect: EffectId) -> String {
+        match self.effects.get(&effect) {
+            Some(known) => format!("{} of {}, step {}", known.kind, self.run(known.run), known.step),
+            None => effect.to_string(),
+        }
+    }
+
+    /// The id of a message, with the run in it by its name.
+    pub fn message(&self, id: &str) -> String {
+        match id.split_once('.').and_then(|(run, rest)| Some((run.parse::<RunId>().ok()?, rest))) {
+            Some((run, rest)) => format!("{}.{rest}", self.run(run)),
+            None => id.to_owned(),
+        }
+    }
+
+    /// Words of a judge, with runs and effects by their names instead of their ids.
+    pub fn named(&self, text: &str) -> String {
+        let mut named = text.to_owned();
+        for (run, name) in &self.names {
+            named = named.replace(&run.to_string(), name);
+        }
+        for (effect, known) in &self.effects {
+            named = named.replace(&effect.to_string(), &known.kind);
+        }
+        named
+    }
+
+    /// How long after the start of the world.
+    pub fn since_start(&self, at: Timestamp) -> Span {
+        at.since(self.header.start)
+    }
+
+    pub fn at(&self, place: usize) -> Timestamp {
+        self.records[place].at
+    }
+
+    /// The name of an actor; a worker keeps its name over its incarnations.
+    pub fn actor(&self, actor: &Actor) -> String {
+        match actor {
+            Actor::Worker(worker) => worker.name.to_string(),
+            Actor::Input(number) => format!("input {number}"),
+            Actor::Probe => "the probe".to_owned(),
+        }
+    }
+}
+
+/// Judges a history anew, to know at which event each violation came to light; `told` are violations that were
+/// found in another way, by playing agents again, and the expectations that did not come about.
+pub(super) fn breaks(
+    header: &Header,
+    records: &[Record],
+    told: &[Violation],
+    missed: &[(String, String)],
+) -> Vec<Break> {
+    let mut checker = Checker::new(header);
+    let mut found = Vec::new();
+    for (place, record) in records.iter().enumerate() {
+        checker.observe(record.at, &record.event);
+        note_new(&checker, &mut found, Some(place));
+    }
+    checker.finish(records.last().map_or(header.start, |record| record.at));
+    note_new(&checker, &mut found, None);
+    for violation in told {
+        let known = |found: &Break| found.promise == violation.invariant && found.subject == violation.subject;
+        if !found.iter().any(known) {
+            found.push(of_violation(violation, None));
+        }
+    }
+    found.extend(missed.iter().map(|(text, message)| Break {
+        promise: "expectation".to_owned(),
+        subject: text.clone(),
+        message: message.clone(),
+        place: None,
+    }));
+    found
+}
+
+fn note_new(checker: &Checker, found: &mut Vec<Break>, place: Option<usize>) {
+    let known = found.len();
+    found.extend(checker.violations()[known..].iter().map(|violation| of_violation(violation, place)));
+}
+
+fn of_violation(violation: &Violation, place: Option<usize>) -> Break {
+    Break {
+        promise: violation.invariant.to_owned(),
+        subject: violation.subject.clone(),
+        message: violation.message.clone(),
+        place,
+    }
+}
+
+/// What becomes of a nacked message, in words.
+pub(super) fn fate(disposition: &Disposition) -> &'static str {
+    match disposition {
+        Disposition::Again(_) => "to be tried again",
+        Disposition::Dead(_) => "as a dead letter",
+        Disposition::Ceiling(_) => "as the inbox sees fit",
+    }
+}

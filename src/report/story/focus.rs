@@ -1,0 +1,145 @@
+//! What a broken promise is about: the runs, effects and messages whose events belong to its story.
+
+use std::collections::BTreeSet;
+
+use super::facts::{Break, Facts};
+use crate::history::{Answer, Asked, Change, Event};
+use crate::kernel::{Body, EffectId, Name, Reply, Request, RunId};
+
+/// The subjects of a story.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Focus {
+    pub runs: BTreeSet<RunId>,
+    /// The effects that the promise is about; not all those of the runs.
+    pub effects: BTreeSet<EffectId>,
+    pub mail: BTreeSet<String>,
+}
+
+/// So many runs are followed at most where the promise names none.
+const RUNS_MOST: usize = 3;
+
+impl Focus {
+    /// What `broken` is about, by the ids and names in its words; else the runs that the deviations befell.
+    pub fn of(facts: &Facts<'_>, broken: &Break) -> Focus {
+        let mut focus = Focus::default();
+        focus.take_ids(facts, &broken.subject);
+        focus.take_ids(facts, &broken.message);
+        focus.take_names(facts, &broken.subject);
+        focus.take_mail(facts, &broken.subject);
+        focus.runs.extend(focus.effects.iter().filter_map(|effect| Some(facts.effects.get(effect)?.run)));
+        if focus.runs.is_empty() {
+            focus.take_receivers(facts);
+        }
+        if focus.runs.is_empty() && focus.mail.is_empty() {
+            focus.take_befallen(facts);
+        }
+        if focus.runs.is_empty() && focus.mail.is_empty() {
+            let own = facts.names.iter().filter(|(_, name)| !name.starts_with("probe#"));
+            focus.runs.extend(own.map(|(run, _)| *run).take(RUNS_MOST));
+        }
+        focus
+    }
+
+    fn take_ids(&mut self, facts: &Facts<'_>, text: &str) {
+        for word in text.split(|letter: char| !letter.is_ascii_alphanumeric()) {
+            if let Some(run) = word.parse().ok().filter(|run| facts.addresses.contains_key(run)) {
+                self.runs.insert(run);
+            }
+            if let Some(effect) = word.parse().ok().filter(|effect| facts.effects.contains_key(effect)) {
+                self.effects.insert(effect);
+            }
+        }
+    }
+
+    /// Kinds of effects, runs and addresses that a text names.
+    fn take_names(&mut self, facts: &Facts<'_>, text: &str) {
+        let words: BTreeSet<&str> = text.split(' ').map(|word| word.trim_matches(&[',', ':', '`', '.'])).collect();
+        let kinds = facts.effects.iter().filter(|(_, known)| words.contains(&*known.kind));
+        self.effects.extend(kinds.map(|(effect, _)| *effect));
+        let runs = facts.names.iter().filter(|(_, name)| {
+            let agent = name.rsplit_once('#').map_or(name.as_str(), |(agent, _)| agent);
+            words.contains(name.as_str()) || words.contains(agent)
+        });
+        self.runs.extend(runs.map(|(run, _)| *run));
+    }
+
+    fn take_mail(&mut self, facts: &Facts<'_>, subject: &str) {
+        let id = subject.rsplit(' ').next().unwrap_or(subject);
+        let delivered = facts.calls.values().any(|call| match call.asked {
+            Asked::Store(Request::Deliver { message, .. }) => *message.id == *id,
+            _ => false,
+        });
+        if delivered {
+            self.mail.insert(id.to_owned());
+        }
+    }
+
+    /// The runs that received the mail.
+    fn take_receivers(&mut self, facts: &Facts<'_>) {
+        for call in facts.calls.values() {
+            if let Asked::Store(Request::Append { run, body, .. }) = call.asked
+                && let Body::MsgReceived { messages, .. } = &**body
+                && messages.iter().any(|received| self.mail.contains(&*received.message.id))
+            {
+                self.runs.insert(*run);
+            }
+        }
+    }
+
+    fn take_befallen(&mut self, facts: &Facts<'_>) {
+        for record in facts.records {
+            if let Event::Deviation { site, .. } = &record.event {
+                let who = site.split(" / ").next().unwrap_or(site);
+                self.runs.extend(facts.run_named(who));
+            }
+        }
+    }
+
+    /// Whether what was asked is about a subject.
+    pub fn concerns(&self, facts: &Facts<'_>, asked: &Asked) -> bool {
+        let run = |run: &RunId| self.runs.contains(run);
+        let effect = |id: &EffectId| self.effects.contains(id) || facts.effects.get(id).is_some_and(|of| run(&of.run));
+        let mail = |id: &Name| self.mail.contains(&**id);
+        match asked {
+            Asked::Outside(perform) => run(&perform.run) || effect(&perform.effect.id),
+            Asked::Store(request) => match request {
+                Request::Append { run: of, .. }
+                | Request::Read { run: of, .. }
+                | Request::Tail { run: of, .. }
+                | Request::LastSeq { run: of }
+                | Request::Drain { run: of, .. }
+                | Request::Spec { run: of }
+                | Request::Wake { run: of, .. }
+                | Request::Resume { run: of }
+                | Request::Cancel { run: of, .. }
+                | Request::Status { run: of }
+                | Request::Signal { run: of, .. }
+                | Request::Timer { run: of, .. }
+                | Request::Claim { run: of, .. } => run(of),
+                Request::Ack { message, run: of, .. } | Request::Nack { message, run: of, .. } => {
+                    run(of) || mail(message)
+                }
+                Request::Heartbeat { lease } | Request::Release { lease, .. } => run(&lease.run),
+                Request::Create { spec, .. } => run(&spec.run),
+                Request::Lookup { effect: id } => effect(id),
+                Request::Record { result } => effect(&result.effect_id),
+                Request::Deliver { message, .. } => mail(&message.id),
+                Request::Redrive { message, .. } | Request::Receiver { message, .. } => mail(message),
+                _ => false,
+            },
+        }
+    }
+
+    /// Whether an answer, or a change that it came with, is about a subject.
+    pub fn touched(&self, answer: &Answer, changes: &[Change]) -> bool {
+        let granted = match answer {
+            Answer::Store(Reply::Leases(leases)) => leases.iter().any(|lease| self.runs.contains(&lease.key.run)),
+            _ => false,
+        };
+        granted
+            || changes.iter().any(|change| match change {
+                Change::Made { run, .. } | Change::Moved { run, .. } => self.runs.contains(run),
+                Change::Stored { message, .. } | Change::Settled { message, .. } => self.mail.contains(&**message),
+            })
+    }
+}

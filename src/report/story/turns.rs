@@ -1,0 +1,495 @@
+//! The turns of a story: what happened, one sentence for each event or call that matters.
+//!
+//! A call that went as calls go is one turn, at the instant it took effect. One that did not (lost, late, twice, in
+//! vain) has a turn for each part that its caller or the world noticed.
+
+use std::collections::BTreeMap;
+
+use super::facts::{Call, Facts};
+use super::focus::Focus;
+use super::words::{
+    about, befell, claimed, clock, entry, heartbeat, nacked, noun, release, result, some, span, trigger,
+};
+use crate::history::{Actor, ActorChange, Answer, Asked, CallNo, Change, Event, Phase};
+use crate::kernel::{
+    Body, CallError, EffectId, Lease, Performed, Released, Reply, Request, RunId, Signalled, Span, Trigger,
+};
+use crate::sim::Fault;
+
+/// How much a turn matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Weight {
+    /// As in every run.
+    Routine,
+    /// A step of the protocol about the subject.
+    Step,
+    /// What somebody found out, or what happened outside.
+    Telling,
+    /// What deviated.
+    Deviation,
+    /// What broke the promise.
+    Break,
+}
+
+/// Something that happened, as a sentence: who, and what they did.
+#[derive(Clone, Debug)]
+pub(super) struct Turn {
+    /// The event's place in the history.
+    pub place: usize,
+    pub who: String,
+    /// The sentence without its subject: `wrote entry 2, tool.called stripe.charge`.
+    pub said: String,
+    /// The same, shorter, for a headline; none for a turn that no headline needs.
+    pub brief: Option<String>,
+    pub weight: Weight,
+    /// The actor whose beliefs explain the turn.
+    pub actor: Option<Actor>,
+}
+
+/// A call that arrives so much later than it was sent, or whose reply does, is late.
+pub(super) const LATE: Span = Span::from_secs(1);
+
+/// Makes the turns of a history about a focus.
+pub(super) struct Teller<'a> {
+    facts: &'a Facts<'a>,
+    focus: &'a Focus,
+    turns: Vec<Turn>,
+    /// How often each effect has happened so far.
+    happened: BTreeMap<EffectId, u32>,
+}
+
+impl<'a> Teller<'a> {
+    /// All turns, in the order of the history.
+    pub fn tell(facts: &'a Facts<'a>, focus: &'a Focus) -> Vec<Turn> {
+        let mut teller = Teller { facts, focus, turns: Vec::new(), happened: BTreeMap::new() };
+        let mut struck: BTreeMap<String, usize> = BTreeMap::new();
+        for (place, record) in facts.records.iter().enumerate() {
+            match &record.event {
+                Event::Sent { call, .. } => teller.sent(place, *call),
+                Event::Applied { call, answer, changes } => teller.applied(place, *call, answer, changes),
+                Event::Returned { call, outcome } => teller.returned(place, *call, outcome),
+                Event::Deviation { site, fault } => {
+                    if let Some(actor) = facts.befallen.get(&place) {
+                        struck.insert(facts.actor(actor), place);
+                    }
+                    teller.deviated(place, site, fault);
+                }
+                Event::Actor { actor, change } => {
+                    let fault = struck.get(&facts.actor(actor)).copied();
+                    teller.actor_changed(place, actor, *change, fault);
+                }
+                Event::StoreReach { up } => {
+                    let said = if *up { "can be reached again" } else { "is out of reach" };
+                    teller.push(place, "the store", said.to_owned(), Weight::Step, None);
+                }
+                Event::Phase(Phase::Healed) => {
+                    teller.push(place, "the world", "healed: no faults from here on".to_owned(), Weight::Routine, None);
+                }
+                Event::Happened { effect, .. } => *teller.happened.entry(*effect).or_default() += 1,
+                Event::Entered { .. } | Event::Gave { .. } | Event::Phase(_) => {}
+            }
+        }
+        teller.turns
+    }
+
+    fn push(&mut self, place: usize, who: &str, said: String, weight: Weight, actor: Option<&Actor>) {
+        let brief = (weight >= Weight::Telling).then(|| said.clone());
+        let (who, actor) = (who.to_owned(), actor.cloned());
+        self.turns.push(Turn { place, who, said, brief, weight, actor });
+    }
+
+    fn brief(&mut self, brief: String) {
+        if let Some(last) = self.turns.last_mut() {
+            last.brief = Some(brief);
+        }
+    }
+
+    /// A call that never took effect, or much later, is told when it is sent.
+    fn sent(&mut self, place: usize, number: CallNo) {
+        let call = &self.facts.calls[&number];
+        if !self.focus.concerns(self.facts, call.asked) {
+            return;
+        }
+        let late = call.applied.first().is_none_or(|(applied, _, _)| self.is_late(place, *applied));
+        if !late {
+            return;
+        }
+        let (what, who) = (asks(self.facts, call.asked), self.facts.actor(call.from));
+        let end = match call.applied.first() {
+            None => "; it never took effect".to_owned(),
+            Some((applied, _, _)) => {
+                format!("; it arrived {} later", span(self.facts.at(*applied).since(self.facts.at(place))))
+            }
+        };
+        let weight = if matches!(call.asked, Asked::Outside(_)) { Weight::Telling } else { Weight::Step };
+        self.push(place, &who, format!("{what}{end}"), weight, Some(call.from));
+        if weight == Weight::Telling {
+            self.brief(what);
+        }
+    }
+
+    fn is_late(&self, from: usize, to: usize) -> bool {
+        self.facts.at(to).since(self.facts.at(from)) > LATE
+    }
+
+    fn applied(&mut self, place: usize, number: CallNo, answer: &Answer, changes: &[Change]) {
+        self.changed(place, changes);
+        let Some(call) = self.facts.calls.get(&number) else { return };
+        if let (Asked::Store(Request::Lease { .. }), Answer::Store(Reply::Leases(leases))) = (call.asked, answer) {
+            for lease in leases.iter().filter(|lease| self.focus.runs.contains(&lease.key.run)) {
+                self.granted(place, call, lease);
+            }
+            return;
+        }
+        if !self.focus.concerns(self.facts, call.asked) && !self.focus.touched(answer, changes) {
+            return;
+        }
+        let nth = call.applied.iter().position(|(applied, _, _)| *applied == place).unwrap_or(0);
+        let who = self.facts.actor(call.from);
+        let (said, brief, weight) = self.did(place, call, answer);
+        let late = self.is_late(call.sent, place);
+        if nth > 0 || late {
+            let what = noun(self.facts, call.asked);
+            let ago = span(self.facts.at(place).since(self.facts.at(call.sent)));
+            let how = if nth > 0 { "arrived again" } else { "arrived" };
+            let outcome = self.outcome(place, call, answer);
+            let text = format!("{what}, sent {ago} before by {who}, {how}: {outcome}");
+            self.push(place, "", text, weight.max(Weight::Telling), None);
+            let ago = about(self.facts.at(place).since(self.facts.at(call.sent)));
+            let brief = match nth {
+                0 => format!("{what} of {who} landed {ago} after it was sent"),
+                _ => format!("{what} of {who} arrived again"),
+            };
+            return self.brief(brief);
+        }
+        let unseen = match call.returned {
+            None => "; nobody saw the reply",
+            Some((_, Ok(_))) => "",
+            Some((_, Err(_))) => "; the reply was lost",
+        };
+        self.push(place, &who, format!("{said}{unseen}"), weight, Some(call.from));
+        if let Some(brief) = brief {
+            self.brief(brief);
+        }
+    }
+
+    /// What a run's state became beside the answer.
+    fn changed(&mut self, place: usize, changes: &[Change]) {
+        for change in changes {
+            match change {
+                Change::Moved { run, trigger: Some(by), .. } if self.focus.runs.contains(run) => {
+                    let weight = if *by == Trigger::Reclaim { Weight::Routine } else { Weight::Step };
+                    let name = self.facts.run(*run);
+                    self.push(place, &name, format!("was queued: {}", trigger(by)), weight, None);
+                }
+                Change::Made { run, .. } if self.focus.runs.contains(run) => {
+                    let name = self.facts.run(*run);
+                    self.push(place, &name, "was made".to_owned(), Weight::Step, None);
+                }
+                Change::Settled { message, dead: true, .. } if self.focus.mail.contains(&**message) => {
+                    let name = self.facts.message(message);
+                    self.push(place, &name, "became a dead letter".to_owned(), Weight::Telling, None);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn granted(&mut self, place: usize, call: &Call<'_>, lease: &Lease) {
+        let facts = self.facts;
+        let (run, attempt) = (facts.run(lease.key.run), lease.key.attempt);
+        let until = clock(facts, lease.expires_at);
+        let who = facts.actor(call.from);
+        let former = attempt.0.checked_sub(1).and_then(|before| {
+            let key = (lease.key.run, crate::kernel::Attempt(before));
+            Some((&facts.grants.get(&key)?.0, *facts.renewals.get(&key)?))
+        });
+        let reclaimed = lease.woken_by.contains(&Trigger::Reclaim);
+        match former.filter(|_| reclaimed) {
+            Some((holder, heard)) => {
+                let silent = span(facts.at(place).since(heard));
+                let said = format!(
+                    "took {run} over from {} (lease {attempt}, until {until}), of whom the store had heard nothing for {silent}",
+                    holder.name
+                );
+                self.push(place, &who, said, Weight::Telling, Some(call.from));
+                self.brief(format!("took over after {}", about(self.facts.at(place).since(heard))));
+            }
+            None => {
+                let said = format!("was granted {run} (lease {attempt}, until {until})");
+                self.push(place, &who, said, Weight::Step, Some(call.from));
+            }
+        }
+    }
+
+    /// What a call that took effect at once did: in full, in short, and how much that matters.
+    fn did(&self, place: usize, call: &Call<'_>, answer: &Answer) -> (String, Option<String>, Weight) {
+        let facts = self.facts;
+        match (call.asked, answer) {
+            (Asked::Outside(perform), Answer::Outside(performed)) => {
+                let effect = &perform.effect;
+                let outcome = self.outcome(place, call, answer);
+                let again = self.took_hold(place) && self.happened.get(&effect.id).is_some_and(|times| *times > 1);
+                let brief = match performed {
+                    Performed::Done(_) if again => format!("performed {} again", effect.kind),
+                    Performed::Done(_) => format!("performed {}", effect.kind),
+                    Performed::Refused(_) => format!("was refused {}", effect.kind),
+                    Performed::Unknown => format!("got no clear answer to {}", effect.kind),
+                };
+                let own = self.focus.effects.is_empty() || self.focus.effects.contains(&effect.id);
+                let weight = if own { Weight::Telling } else { Weight::Step };
+                (format!("asked for {}: {outcome}", effect.kind), Some(brief), weight)
+            }
+            (Asked::Store(request), Answer::Store(reply)) => store_call(facts, self.focus, request, reply),
+            _ => (asks(facts, call.asked), None, Weight::Routine),
+        }
+    }
+
+    /// Whether the request that is applied at a place took hold outside.
+    fn took_hold(&self, place: usize) -> bool {
+        let before = place.checked_sub(1).map(|before| &self.facts.records[before].event);
+        matches!((before, &self.facts.records[place].event),
+            (Some(Event::Happened { call, .. }), Event::Applied { call: applied, .. }) if call == applied)
+    }
+
+    /// What came of a call.
+    fn outcome(&self, place: usize, call: &Call<'_>, answer: &Answer) -> String {
+        match (call.asked, answer) {
+            (Asked::Outside(perform), Answer::Outside(performed)) => {
+                let hold = match (self.took_hold(place), self.happened.get(&perform.effect.id)) {
+                    (false, _) => None,
+                    (true, None | Some(1)) => Some("it took hold".to_owned()),
+                    (true, Some(times)) => Some(format!("it took hold, for the {} time", ordinal(*times))),
+                };
+                match (performed, hold) {
+                    (Performed::Done(_), None) => "the tool knew its key, and did nothing more".to_owned(),
+                    (Performed::Done(_), Some(hold)) => hold,
+                    (Performed::Refused(reason), _) => format!("it was refused ({reason})"),
+                    (Performed::Unknown, None) => "the tool could not vouch for the outcome".to_owned(),
+                    (Performed::Unknown, Some(hold)) => format!("{hold}, and the tool could not vouch for it"),
+                }
+            }
+            (Asked::Store(request), Answer::Store(reply)) => {
+                let (said, _, _) = store_call(self.facts, self.focus, request, reply);
+                format!("it {said}")
+            }
+            _ => "it took effect".to_owned(),
+        }
+    }
+
+    /// A call is told once more when it came back in another way than at once.
+    fn returned(&mut self, place: usize, number: CallNo, outcome: &Result<Answer, CallError>) {
+        let Some(call) = self.facts.calls.get(&number) else { return };
+        if !self.focus.concerns(self.facts, call.asked) {
+            return;
+        }
+        let (who, what) = (self.facts.actor(call.from), noun(self.facts, call.asked));
+        match outcome {
+            Err(CallError::Unknown) => {
+                let waited = span(self.facts.at(place).since(self.facts.at(call.sent)));
+                let said = format!("gave {what} up after {waited}: nobody told whether it took effect");
+                self.push(place, &who, said, Weight::Telling, Some(call.from));
+                self.brief(format!("could not tell whether {what} had taken effect"));
+            }
+            Err(CallError::Unavailable) => {
+                let said = format!("was told that the store does not take {what}");
+                self.push(place, &who, said, Weight::Step, Some(call.from));
+            }
+            Ok(_) if call.applied.last().is_some_and(|(applied, _, _)| self.is_late(*applied, place)) => {
+                let waited = span(self.facts.at(place).since(self.facts.at(call.sent)));
+                let said = format!("saw the reply to {what}, {waited} after it had asked");
+                self.push(place, &who, said, Weight::Step, Some(call.from));
+            }
+            Ok(_) => {}
+        }
+    }
+
+    /// A deviation that shows in no call of its own and in no change of an actor.
+    fn deviated(&mut self, place: usize, site: &str, words: &str) {
+        let Ok(fault) = serde_json::from_str::<Fault>(words) else { return };
+        let who = match self.facts.befallen.get(&place) {
+            Some(actor) => self.facts.actor(actor),
+            None => site.split(" / ").next().unwrap_or(site).to_owned(),
+        };
+        let shows_elsewhere = matches!(fault, Fault::Crash { .. } | Fault::Pause { .. } | Fault::Partition { .. });
+        if !shows_elsewhere {
+            let weight = if self.matters(place, site) { Weight::Deviation } else { Weight::Routine };
+            self.push(place, &who, befell(&fault, site), weight, None);
+        }
+    }
+
+    /// Whether a deviation befell a subject, or somebody who ever had to do with one.
+    fn matters(&self, place: usize, site: &str) -> bool {
+        let who = site.split(" / ").next().unwrap_or(site);
+        let subject = self.facts.run_named(who).is_some_and(|run| self.focus.runs.contains(&run));
+        let client = self.facts.befallen.get(&place).is_some_and(|actor| !matches!(actor, Actor::Worker(_)));
+        subject || client || self.is_holder(who)
+    }
+
+    /// Whether a worker of this name ever held a subject.
+    fn is_holder(&self, name: &str) -> bool {
+        let mut grants = self.facts.grants.iter();
+        grants.any(|((run, _), (worker, _, _))| self.focus.runs.contains(run) && *worker.name == *name)
+    }
+
+    fn actor_changed(&mut self, place: usize, actor: &Actor, change: ActorChange, struck: Option<usize>) {
+        let who = self.facts.actor(actor);
+        let incarnation = if let Actor::Worker(worker) = actor { worker.incarnation } else { 0 };
+        let by = struck.and_then(|struck| match &self.facts.records[struck].event {
+            Event::Deviation { site, fault } if self.matters(struck, site) => {
+                let fault: Fault = serde_json::from_str(fault).ok()?;
+                fits(change, &fault).then(|| befell(&fault, site))
+            }
+            _ => None,
+        });
+        if by.is_none() && !self.is_holder(&who) {
+            return;
+        }
+        let (said, weight) = match (change, by) {
+            (ActorChange::Started, _) if incarnation == 0 => return,
+            (_, Some(by)) => (by, Weight::Deviation),
+            (ActorChange::Started, _) => ("started anew, with nothing in memory".to_owned(), Weight::Routine),
+            (ActorChange::Crashed, _) => ("died".to_owned(), Weight::Telling),
+            (ActorChange::Paused, _) => ("froze".to_owned(), Weight::Telling),
+            (ActorChange::Resumed, _) => ("went on where it was".to_owned(), Weight::Telling),
+            (ActorChange::CutOff, _) => ("was cut off".to_owned(), Weight::Telling),
+            (ActorChange::Reachable, _) => ("could be reached again".to_owned(), Weight::Step),
+            (ActorChange::Stopping, _) => ("was asked to stop".to_owned(), Weight::Step),
+            (ActorChange::Stopped, _) => ("stopped".to_owned(), Weight::Step),
+        };
+        self.push(place, &who, said, weight, Some(actor));
+    }
+}
+
+/// Whether a change of an actor is what a fault does to it.
+fn fits(change: ActorChange, fault: &Fault) -> bool {
+    matches!(
+        (change, fault),
+        (ActorChange::Crashed, Fault::Crash { .. })
+            | (ActorChange::Paused, Fault::Pause { .. })
+            | (ActorChange::CutOff, Fault::Partition { .. })
+    )
+}
+
+/// What a call asks for, as a verb: `asked for stripe.charge`.
+fn asks(facts: &Facts<'_>, asked: &Asked) -> String {
+    match asked {
+        Asked::Outside(perform) => format!("asked for {}", perform.effect.kind),
+        Asked::Store(_) => format!("sent {}", noun(facts, asked)),
+    }
+}
+
+pub(super) fn ordinal(number: u32) -> String {
+    match number {
+        1 => "first".to_owned(),
+        2 => "second".to_owned(),
+        3 => "third".to_owned(),
+        number => format!("{number}th"),
+    }
+}
+
+/// What a call of the store did.
+fn store_call(facts: &Facts<'_>, focus: &Focus, request: &Request, reply: &Reply) -> (String, Option<String>, Weight) {
+    let run = |run: &RunId| facts.run(*run);
+    let own = |effect: EffectId| focus.effects.is_empty() || focus.effects.contains(&effect);
+    let telling = |said: String, brief: &str| (said, Some(brief.to_owned()), Weight::Telling);
+    match (request, reply) {
+        (Request::Append { body, run: of, .. }, Reply::Appended(appended)) => {
+            let said = format!("wrote entry {} of {}: {}", appended.seq, run(of), entry(facts, body));
+            let weight = match &**body {
+                Body::Ended(_) | Body::RunSuspended { .. } | Body::RunRetrying { .. } | Body::RunHalted { .. } => {
+                    return (said, Some(format!("wrote {}", body.kind())), Weight::Telling);
+                }
+                Body::ToolCalled { .. } | Body::ToolResult { .. } | Body::CancelRequested { .. } => Weight::Step,
+                _ => Weight::Step,
+            };
+            (said, None, weight)
+        }
+        (Request::Append { body, expected, .. }, Reply::Conflict(conflict)) => {
+            let kind = body.kind();
+            let said = format!(
+                "tried to write {kind} behind entry {expected}; the last was {}, and it was refused",
+                conflict.actual
+            );
+            telling(said, &format!("was refused {kind}"))
+        }
+        (Request::Read { .. }, Reply::Entries(entries)) => match entries.last() {
+            Some(last) => (format!("read the log up to entry {} ({})", last.seq, last.kind()), None, Weight::Step),
+            None => ("read the log: it was empty".to_owned(), None, Weight::Routine),
+        },
+        (Request::Lookup { effect }, Reply::Looked(None)) => {
+            let said = format!("looked for a recorded result of {} and found none", facts.effect(*effect));
+            if own(*effect) { telling(said, "found no result") } else { (said, None, Weight::Step) }
+        }
+        (Request::Lookup { effect }, Reply::Looked(Some(found))) => {
+            let said = format!("found the recorded result of {}: {}", facts.effect(*effect), result(found));
+            if own(*effect) { telling(said, "found its result") } else { (said, None, Weight::Step) }
+        }
+        (Request::Record { result: wanted }, Reply::Standing(standing)) => {
+            let name = facts.effect(wanted.effect_id);
+            if wanted == standing {
+                return (format!("recorded the result of {name}: {}", result(wanted)), None, Weight::Step);
+            }
+            let said = format!("wanted to record {name} as {}; {} stands", result(wanted), result(standing));
+            telling(said, &format!("found another result of {name} recorded"))
+        }
+        (Request::Deliver { message, to, .. }, Reply::Accepted(accepted)) => {
+            let message = facts.message(&message.id);
+            match accepted {
+                true => (format!("delivered {message} to {to}"), Some(format!("delivered {message}")), Weight::Step),
+                false => (format!("delivered {message} to {to} again, which changed nothing"), None, Weight::Step),
+            }
+        }
+        (Request::Drain { .. }, Reply::Drained(mail)) => {
+            let ids: Vec<String> = mail.iter().map(|mail| facts.message(&mail.received.message.id)).collect();
+            match ids.is_empty() {
+                true => ("drained the mailbox: nothing".to_owned(), None, Weight::Routine),
+                false => (format!("drained {}", some(&ids)), None, Weight::Step),
+            }
+        }
+        (Request::Ack { message, .. }, _) => {
+            let message = facts.message(message);
+            (format!("acked {message}"), Some(format!("acked {message}")), Weight::Step)
+        }
+        (Request::Nack { message, failure, disposition, .. }, _) => {
+            let (message, how) = (facts.message(message), nacked(disposition));
+            (format!("nacked {message} {how} (failure {failure})"), Some(format!("nacked {message}")), Weight::Step)
+        }
+        (Request::Heartbeat { lease }, Reply::Heartbeat(told)) => {
+            let (said, matters) = heartbeat(facts, told, &format!("lease {} of {}", lease.attempt, run(&lease.run)));
+            if matters { telling(said.clone(), &said) } else { (said, None, Weight::Routine) }
+        }
+        (Request::Release { lease, how }, Reply::Released(Released::Released)) => {
+            (format!("released {} ({})", run(&lease.run), release(how)), None, Weight::Step)
+        }
+        (Request::Release { lease, .. }, Reply::Released(Released::Lost)) => {
+            telling(format!("wanted to release {}, which it no longer held", run(&lease.run)), "had lost its lease")
+        }
+        (Request::Signal { run: to, name, id, .. }, Reply::Signalled(told)) => {
+            let became = match told {
+                Signalled::Buffered => "it was kept",
+                Signalled::Repeated => "it was known already",
+                Signalled::Ended => "the run had ended",
+            };
+            let said = format!("sent signal {name} ({id}) to {}: {became}", run(to));
+            telling(said, &format!("sent signal {name}"))
+        }
+        (Request::Claim { step, .. }, Reply::Claimed(told)) => {
+            (format!("asked how the wait of step {step} ended: {}", claimed(told.as_ref())), None, Weight::Step)
+        }
+        (Request::Timer { step, at, .. }, _) => {
+            (format!("set the timer of step {step} to {}", clock(facts, *at)), None, Weight::Step)
+        }
+        (Request::Cancel { run: of, reason }, _) => {
+            telling(format!("asked to cancel {} ({reason})", run(of)), &format!("asked to cancel {}", run(of)))
+        }
+        (Request::Resume { run: of }, _) => telling(format!("resumed {}", run(of)), &format!("resumed {}", run(of))),
+        (Request::Wake { run: of, .. }, _) => (format!("woke {}", run(of)), None, Weight::Step),
+        (Request::Redrive { message, .. }, Reply::Accepted(accepted)) => {
+            let message = facts.message(message);
+            let how = if *accepted { "brought back" } else { "could not bring back" };
+            telling(format!("{how} the dead letter {message}"), &format!("{how} {message}"))
+        }
+        (request, _) => (format!("called {}", request.method()), None, Weight::Routine),
+    }
+}

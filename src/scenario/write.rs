@@ -1,0 +1,217 @@
+//! Scenarios that are written: the one that plays a failure again.
+//!
+//! What is written says all that it means: a default that another version changes does not change the file.
+
+use serde_json::{Map, Value, json};
+
+use super::layout;
+use super::model::{RuntimeSettings, Scenario};
+use super::steps::each_list;
+use crate::kernel::{Json, Span};
+use crate::sim::{Deviation, Tool};
+
+/// The version of chronodrome that files name as their writer.
+pub const WRITTEN_BY: &str = concat!("chronodrome ", env!("CARGO_PKG_VERSION"));
+
+/// `scenario` under exactly these deviations, its faults gone but for their `until`: it plays the same without rates and
+/// seed. `violates` is the invariant that is broken, or `expectation`, which files do not name. Its document has every
+/// default written out.
+pub fn regression(scenario: &Scenario, deviations: &[Deviation], violates: &str) -> Scenario {
+    let mut regression = scenario.clone();
+    regression.faults.plans.clear();
+    regression.deviations = Some(deviations.to_vec());
+    regression.violates = (violates != "expectation").then(|| violates.into());
+    regression.written_by = Some(WRITTEN_BY.into());
+    regression.document = Json::new(document(&regression));
+    regression
+}
+
+/// The text of a scenario's file. Read again it gives the same scenario, and written again the same text.
+pub fn text(scenario: &Scenario) -> String {
+    layout::text(&scenario.document)
+}
+
+/// The document of a scenario that lists its deviations, with every default written out.
+fn document(scenario: &Scenario) -> Value {
+    let mut document: Value = (*scenario.document).clone();
+    fill_effects(&mut document);
+    let Value::Object(members) = &mut document else { return document };
+    fill_inputs(members);
+    fill_loads(members);
+    let tools = scenario.outside.iter().map(|(name, tool)| (name.to_string(), tool_document(tool)));
+    members.extend([
+        ("format".to_owned(), json!(1)),
+        ("about".to_owned(), json!(scenario.about)),
+        ("start".to_owned(), json!(scenario.start)),
+        ("runtime".to_owned(), runtime_document(&scenario.runtime)),
+        ("outside".to_owned(), Value::Object(tools.collect())),
+        ("faults".to_owned(), json!({ "until": at(scenario.faults.until) })),
+        ("deviations".to_owned(), json!(scenario.deviations)),
+        ("written_by".to_owned(), json!(scenario.written_by)),
+    ]);
+    members.remove("violates");
+    if let Some(violates) = &scenario.violates {
+        members.insert("violates".to_owned(), json!(violates));
+    }
+    document
+}
+
+/// A time after the start.
+fn at(span: Span) -> String {
+    format!("+{span}")
+}
+
+fn runtime_document(runtime: &RuntimeSettings) -> Value {
+    let named_by_number = (1..).zip(&runtime.workers).all(|(number, name)| *format!("w{number}") == **name);
+    let workers = if named_by_number { json!(runtime.workers.len()) } else { json!(runtime.workers) };
+    let retry = &runtime.retry;
+    json!({
+        "workers": workers,
+        "lease": runtime.lease,
+        "poll": runtime.poll,
+        "capacity": runtime.capacity,
+        "retry": {
+            "max_retries": retry.max_retries,
+            "backoff": retry.backoff,
+            "dead_run_on_cancel": retry.dead_run_on_cancel,
+        },
+        "max_lost_leases": runtime.max_lost_leases,
+        "batch": runtime.batch,
+        "store_latency": runtime.store_latency,
+    })
+}
+
+/// A tool as a list of deviations meets it: the chances that only a seed asks about are left out.
+fn tool_document(tool: &Tool) -> Value {
+    let (least, most) = tool.takes;
+    let takes = if least == most { json!(least) } else { json!([least, most]) };
+    let mut members = json!({ "takes": takes, "honours_key": tool.honours_key });
+    if !tool.answers.is_empty() {
+        members["answers"] = json!(tool.answers);
+    }
+    if tool.refuses_first > 0 {
+        members["refuses_first"] = json!(tool.refuses_first);
+    }
+    members
+}
+
+/// Policy, tries and limit of effects, and the pause where there are tries to pause between.
+fn fill_effects(document: &mut Value) {
+    each_list(document, &mut |list| {
+        let steps = list.iter_mut().filter_map(Value::as_object_mut);
+        for effect in steps.filter(|step| step.contains_key("effect")) {
+            fill(effect, "policy", || json!("at_most_once"));
+            fill(effect, "tries", || json!(1));
+            if effect["tries"] != json!(1) {
+                fill(effect, "pause", || json!("1s"));
+            }
+            fill(effect, "limit", || json!("1m"));
+        }
+    });
+}
+
+/// Time and id of inputs, and the sender of messages.
+fn fill_inputs(members: &mut Map<String, Value>) {
+    let inputs = members.get_mut("inputs").and_then(Value::as_array_mut);
+    for (place, input) in inputs.into_iter().flatten().enumerate() {
+        let Some(input) = input.as_object_mut() else { continue };
+        fill(input, "at", || json!("+0s"));
+        let others = ["cancel", "redrive", "resume", "tail", "stop", "version"];
+        if others.iter().any(|kind| input.contains_key(*kind)) {
+            continue;
+        }
+        fill(input, "id", || json!(format!("input-{}", place + 1)));
+        if !input.contains_key("signal") {
+            fill(input, "from", || json!("client"));
+        }
+    }
+}
+
+fn fill_loads(members: &mut Map<String, Value>) {
+    let loads = match members.get_mut("load") {
+        Some(Value::Array(loads)) => loads.iter_mut().collect(),
+        Some(load) => vec![load],
+        None => Vec::new(),
+    };
+    for (place, load) in loads.into_iter().enumerate() {
+        if let Some(load) = load.as_object_mut() {
+            fill(load, "id", || json!(format!("load-{}", place + 1)));
+            fill(load, "from", || json!("client"));
+        }
+    }
+}
+
+fn fill(members: &mut Map<String, Value>, key: &str, value: impl FnOnce() -> Value) {
+    if !members.contains_key(key) {
+        members.insert(key.to_owned(), value());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::sim::{Fault, Point};
+
+    fn scenarios() -> Vec<Scenario> {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+        let files =
+            std::fs::read_dir(directory).expect("there are scenarios").map(|entry| entry.expect("a file").path());
+        let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
+        files.sort();
+        let scenarios = files.iter().filter(|path| !path.to_string_lossy().ends_with(".schema.json"));
+        scenarios.map(|path| Scenario::load(path).expect("it is valid")).collect()
+    }
+
+    fn deviations() -> Vec<Deviation> {
+        let flight = Point::Flight(Span::from_millis(45_007));
+        vec![
+            Deviation::named(
+                "a#1 / lease 0 / read / try 1",
+                Fault::Crash { point: flight, restart: Span::from_secs(1) },
+            ),
+            Deviation::named("a#1 / lease 1 / perform e step 0 / try 1", Fault::ToolUnknown { happened: true }),
+            Deviation::named("w1 / speed", Fault::Slow { factor: 3 }),
+        ]
+    }
+
+    /// All but the document.
+    fn meaning(scenario: &Scenario) -> String {
+        format!("{:#?}", Scenario { document: Json::null(), ..scenario.clone() })
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_the_same_scenario_and_written_again_as_the_same_text() {
+        for scenario in scenarios() {
+            let mut written = regression(&scenario, &deviations(), "inbox-once");
+            // The chances of tools are a seed's alone.
+            for tool in written.outside.values_mut() {
+                (tool.refuses_ppm, tool.unknown_ppm) = (0, 0);
+            }
+            let text_once = text(&written);
+            let read =
+                Scenario::parse(&text_once, &scenario.name).unwrap_or_else(|error| panic!("{error}\n{text_once}"));
+            assert_eq!(meaning(&read), meaning(&written));
+            assert_eq!(read.document, written.document);
+            let again = regression(&read, &deviations(), "inbox-once");
+            assert_eq!(text(&again), text_once);
+        }
+    }
+
+    #[test]
+    fn a_regression_is_laid_out_for_people_and_says_all_that_it_means() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/refused-late.json");
+        let scenario = Scenario::load(&path).expect("it is valid");
+        let written = text(&regression(&scenario, &deviations(), "effect-not-denied"));
+        let start = written.find("\"written_by\"").expect("it is said");
+        insta::assert_snapshot!(&written[..start]);
+    }
+
+    #[test]
+    fn an_expectation_is_no_invariant_to_be_named() {
+        let scenario = &scenarios()[0];
+        assert_eq!(regression(scenario, &[], "expectation").violates, None);
+        assert!(regression(scenario, &[], "expectation").document.get("violates").is_none());
+    }
+}

@@ -1,0 +1,301 @@
+//! `sweep` as a test runner, and `merge`, as people and CI meet them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// One agent that charges a card; `change` may break it.
+fn scenario(name: &str, change: impl FnOnce(&mut Value)) -> Value {
+    let mut document = json!({
+        "format": 1,
+        "name": name,
+        "about": "A card is charged once, whatever dies in between.",
+        "outside": { "stripe.charge": {} },
+        "agents": { "billing": [
+            { "effect": "stripe.charge", "args": { "amount": 100 }, "as": "charge" },
+            { "complete": { "charged": "$charge.id" } }
+        ] },
+        "inputs": [{ "at": "+0s", "to": "billing", "from": "shop", "id": "order-1", "data": { "order": 1 } }],
+        "faults": { "crash": { "rate": 0.05, "at_most": 2 }, "lost_reply": 0.05 },
+        "expect": [{ "effect": "stripe.charge", "happened": { "at_most": 1 } }]
+    });
+    change(&mut document);
+    document
+}
+
+/// The charge is repeated by whoever finds no result: some crashes charge twice.
+fn charges_twice(document: &mut Value) {
+    document["agents"]["billing"][0]["policy"] = json!("idempotent");
+}
+
+/// A directory with a sound scenario and one that some crashes break.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().expect("a directory for the test"));
+        fs::create_dir(place.path("scenarios")).expect("it is empty");
+        place.write("scenarios/sound.json", &scenario("sound", |_| ()));
+        place.write("scenarios/twice.json", &scenario("twice", charges_twice));
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, document: &Value) {
+        fs::write(self.path(name), document.to_string()).expect("it can be written");
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_chronodrome"));
+        command.current_dir(self.0.path()).args(arguments.split_whitespace());
+        command
+    }
+
+    fn start(&self, arguments: &str) -> Child {
+        let mut command = self.command(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts")
+    }
+
+    fn run(&self, arguments: &str) -> Told {
+        let output = self.command(arguments).output().expect("the command starts");
+        let text = |bytes| String::from_utf8(bytes).expect("text is UTF-8");
+        Told { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// As [`Place::run`], which must end so.
+    fn must(&self, arguments: &str, code: i32) -> Told {
+        let told = self.run(arguments);
+        assert_eq!(told.code, Some(code), "{arguments}: {}{}", told.out, told.err);
+        told
+    }
+}
+
+/// What the command told.
+struct Told {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Told {
+    fn document(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}{}", self.out, self.err))
+    }
+}
+
+/// What one failure is about.
+fn first_failure(document: &Value) -> &Value {
+    &document["failures"][0]
+}
+
+#[test]
+fn a_failure_is_shrunk_to_the_one_deviation_that_matters_and_its_file_plays_it() {
+    let place = Place::new();
+    let document = place.must("sweep --seeds 400 --json", 1).document();
+    let failure = first_failure(&document);
+    assert_eq!((&failure["scenario"], &failure["invariant"]), (&json!("twice"), &json!("effect-idempotent-once")));
+    for sample in failure["samples"].as_array().expect("a list") {
+        assert_eq!(sample["deviations"]["after"], json!(1), "{sample}");
+        assert_eq!(sample["shrunk"]["minimal"], json!(true));
+        let file = sample["file"].as_str().expect("a file");
+        let written: Value = serde_json::from_str(&place.read(file)).expect("it is JSON");
+        assert_eq!(written["deviations"], sample["listed"]);
+        assert!(place.must(&format!("replay {file}"), 1).out.contains("it still violates effect-idempotent-once"));
+    }
+    let told = place.must("sweep --seeds 400", 1);
+    assert!(told.out.contains("shrunk to 1\n") && told.out.contains("\n    crash ("), "{}", told.out);
+    let commands = told.out.lines().filter(|line| line.trim().starts_with("chronodrome replay reports/")).count();
+    assert!(commands >= 1, "{}", told.out);
+}
+
+#[test]
+fn without_time_to_shrink_the_file_holds_all_deviations() {
+    let place = Place::new();
+    let told = place.must("sweep --seeds 400 --shrink 0s", 1);
+    assert!(told.out.contains(", not shrunk\n"), "{}", told.out);
+    let command = told.out.lines().map(str::trim).find_map(|line| line.strip_prefix("chronodrome replay "));
+    place.must(&format!("replay {}", command.expect("a command")), 1);
+}
+
+#[test]
+fn eight_shards_merged_are_one_run() {
+    let place = Place::new();
+    place.must("sweep --seeds 400 --out whole", 1);
+    for number in 1..=8 {
+        place.run(&format!("sweep --seeds 400 --shard {number}/8 --out shards --jobs 1"));
+    }
+    let shards: Vec<String> = (1..=8).map(|number| format!("shards/results-{number}-of-8.jsonl")).collect();
+    for json in ["", "--json"] {
+        let whole = place.must(&format!("merge whole/results.jsonl {json}"), 1);
+        let joined = place.must(&format!("merge {} --complete {json}", shards.join(" ")), 1);
+        assert_eq!(joined.out, whole.out);
+        assert_eq!(joined.err, "");
+    }
+    let document = place.must("merge whole/results.jsonl --json", 1).document();
+    assert_eq!((&document["schedules"], &document["complete"]), (&json!(800), &json!(true)));
+    // The files of failures are made out of the lines.
+    let file = first_failure(&document)["file"].as_str().expect("a file").to_owned();
+    let before = place.read(&file);
+    fs::remove_dir_all(place.path("reports")).expect("it is there");
+    place.must(&format!("merge {}", shards.join(" ")), 1);
+    assert_eq!(place.read(&file), before);
+    // One shard is missing.
+    let told = place.must(&format!("merge {}", shards[1..].join(" ")), 1);
+    assert!(told.out.contains("incomplete: 700 of 800 schedules"), "{}", told.out);
+    fs::remove_file(place.path("scenarios/twice.json")).expect("it is there");
+    place.must("sweep --seeds 40 --shard 1/2 --out half", 0);
+    place.must("merge half/results-1-of-2.jsonl", 0);
+    place.must("merge half/results-1-of-2.jsonl --complete", 2);
+}
+
+#[test]
+fn lines_that_are_shuffled_doubled_or_cut_give_the_same_report() {
+    let place = Place::new();
+    place.must("sweep --seeds 300", 1);
+    let text = place.read("reports/results.jsonl");
+    let report = place.must("merge reports/results.jsonl", 1).out;
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.reverse();
+    let (one, two) = lines.split_at(lines.len() / 3);
+    fs::write(place.path("two.jsonl"), two.join("\n")).expect("it can be written");
+    fs::write(place.path("one.jsonl"), [one.join("\n"), two[..two.len() / 2].join("\n")].join("\n"))
+        .expect("it can be written");
+    assert_eq!(place.must("merge two.jsonl one.jsonl two.jsonl", 1).out, report);
+    fs::write(place.path("cut.jsonl"), &text[..text.len() - 7]).expect("it can be written");
+    let cut = place.must("merge cut.jsonl", 1);
+    assert_eq!(cut.out, report);
+    assert!(cut.err.contains("cut.jsonl: its last line was cut off"), "{}", cut.err);
+    assert_eq!(place.must("merge cut.jsonl reports/results.jsonl", 1).out, report);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_sweep_that_is_killed_loses_nothing_that_was_finished() {
+    let place = Place::new();
+    let mut child = place.start("sweep --seeds 1000000 --jobs 2");
+    let results = place.path("reports/results.jsonl");
+    let seen = loop {
+        let text = fs::read_to_string(&results).unwrap_or_default();
+        if text.lines().count() > 40 {
+            break text;
+        }
+    };
+    child.kill().expect("it is running");
+    child.wait().expect("it ends");
+    let whole = &seen[..=seen.rfind('\n').expect("there are lines")];
+    assert!(place.read("reports/results.jsonl").starts_with(whole));
+    let document = place.must("merge reports/results.jsonl --json", 1).document();
+    let batches: Vec<Value> = whole.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+    let schedules = |line: &Value| line["counts"]["schedules"].as_u64().unwrap_or(0);
+    let finished: u64 = batches.iter().map(schedules).sum();
+    assert!(finished > 0 && document["schedules"].as_u64().expect("a number") >= finished, "{document}");
+    // Whoever goes on in the same place appends, and what was finished twice counts once.
+    fs::OpenOptions::new()
+        .append(true)
+        .open(&results)
+        .and_then(|mut file| std::io::Write::write_all(&mut file, b"{\"line\":\"ba"))
+        .expect("it can be written");
+    place.must("sweep --seeds 200", 1);
+    let joined = place.must("merge reports/results.jsonl --json", 1).document();
+    assert!(joined["schedules"].as_u64() >= document["schedules"].as_u64());
+    let counted: BTreeSet<String> = place.read("reports/results.jsonl").lines().map(ToOwned::to_owned).collect();
+    assert_eq!(counted.len(), place.read("reports/results.jsonl").lines().count(), "no line stands there twice");
+}
+
+#[test]
+fn a_changed_scenario_begins_its_results_anew_and_old_ones_are_not_joined_with_it() {
+    let place = Place::new();
+    place.must("sweep scenarios/sound.json --seeds 50", 0);
+    fs::copy(place.path("reports/results.jsonl"), place.path("old.jsonl")).expect("it is there");
+    place.write("scenarios/sound.json", &scenario("sound", |document| document["about"] = json!("Another sentence.")));
+    let told = place.must("sweep scenarios/sound.json --seeds 50", 0);
+    assert!(told.err.contains("begun anew"), "{}", told.err);
+    let told = place.must("merge old.jsonl reports/results.jsonl", 2);
+    assert!(told.err.contains("old.jsonl") && told.err.contains("two scenarios"), "{}", told.err);
+    assert_eq!(told.out, "");
+    fs::write(place.path("reports/results.jsonl"), "my notes\n").expect("it can be written");
+    let told = place.must("sweep scenarios/sound.json --seeds 50", 2);
+    assert!(told.err.contains("reports/results.jsonl: line 1 is no result"), "{}", told.err);
+    assert_eq!(place.read("reports/results.jsonl"), "my notes\n");
+}
+
+#[test]
+fn only_one_invariant_counts_where_one_is_asked_for() {
+    let place = Place::new();
+    let document = place.must("sweep --seeds 400 --only expectation --json", 1).document();
+    assert_eq!(first_failure(&document)["invariant"], json!("expectation"));
+    assert_eq!(document["failures"].as_array().map(Vec::len), Some(1));
+    let file = first_failure(&document)["file"].as_str().expect("a file").to_owned();
+    place.must(&format!("replay {file}"), 1);
+    assert_eq!(place.must("sweep --seeds 400 --only log-dense --json --out o", 0).document()["failures"], json!([]));
+    let told = place.must("sweep --only log-dens", 2);
+    assert!(told.err.contains("did you mean `log-dense`?"), "{}", told.err);
+}
+
+#[test]
+fn known_failures_break_nothing_and_one_that_did_not_come_up_is_told() {
+    let place = Place::new();
+    let entry = |invariant: &str| json!({ "scenario": "twice", "invariant": invariant, "reason": "a ticket" });
+    place.write("known.json", &json!([entry("effect-idempotent-once"), entry("log-dense")]));
+    let told = place.must("sweep --seeds 400 --known known.json --fail-fast --junit report.xml", 0);
+    assert!(told.out.contains("KNOWN twice · effect-idempotent-once"), "{}", told.out);
+    assert!(told.out.contains("known: a ticket") && told.out.contains("no new violation"), "{}", told.out);
+    assert!(told.out.contains("known: twice · log-dense did not come up"), "{}", told.out);
+    assert!(told.out.contains("800 schedules"), "a known failure does not end it: {}", told.out);
+    assert!(place.read("report.xml").contains("failures=\"0\""));
+    place.must("merge reports/results.jsonl --known known.json", 0);
+    place.must("merge reports/results.jsonl", 1);
+    place.write("known.json", &json!([{ "scenario": "twice", "invariant": "log-dense" }]));
+    let told = place.must("sweep --known known.json", 2);
+    assert!(told.err.contains("known.json: missing field `reason`"), "{}", told.err);
+}
+
+#[test]
+fn a_known_failure_can_be_told_by_its_last_deviation() {
+    let place = Place::new();
+    let document = place.must("sweep --seeds 400 --json", 1).document();
+    let samples = first_failure(&document)["samples"].as_array().expect("a list").clone();
+    let entry = |last: &Value| json!({ "scenario": "twice", "invariant": "effect-idempotent-once", "last": last, "reason": "a ticket" });
+    let all: Vec<Value> = samples.iter().map(|sample| entry(&sample["last"])).collect();
+    place.write("known.json", &json!(all));
+    place.must("sweep --seeds 400 --known known.json", 0);
+    place.write("known.json", &json!([entry(&json!("pause × heartbeat"))]));
+    place.must("sweep --seeds 400 --known known.json", 1);
+}
+
+#[test]
+fn a_junit_report_has_a_case_for_each_scenario() {
+    let place = Place::new();
+    place.must("sweep --seeds 100 --junit swept.xml", 1);
+    place.must("merge reports/results.jsonl --junit merged.xml", 1);
+    assert_eq!(place.read("swept.xml"), place.read("merged.xml"));
+    insta::assert_snapshot!(place.read("swept.xml"));
+}
+
+#[test]
+fn a_shard_is_one_of_those_that_there_are() {
+    let place = Place::new();
+    for wrong in ["0/8", "9/8", "8", "a/b", "1/0"] {
+        let told = place.must(&format!("sweep --shard {wrong}"), 2);
+        assert!(told.err.contains("from `1/8` to `8/8`"), "{}", told.err);
+    }
+    assert!(!Path::new(&place.path("reports")).exists(), "nothing is written where the input is wrong");
+}
+
+#[test]
+fn the_report_of_a_failing_sweep_reads_well() {
+    let place = Place::new();
+    place.must("sweep --seeds 400", 1);
+    insta::assert_snapshot!(place.must("merge reports/results.jsonl", 1).out);
+}
