@@ -8,7 +8,7 @@ use super::outcome::broken;
 use super::sweep::{divergence_document, divergence_text};
 use super::{Style, counted, grouped};
 use crate::explore::exhaust::Exhausted;
-use crate::explore::suite::in_words;
+use crate::explore::in_words;
 use crate::explore::{Cause, Group};
 
 /// All that is told of an exhaust.
