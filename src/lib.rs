@@ -12,5 +12,6 @@ pub mod runtime;
 pub mod scenario;
 pub mod sim;
 pub mod store;
+pub mod suite;
 
-pub use explore::suite::suite;
+pub use suite::suite;

@@ -5,6 +5,7 @@
 
 mod check;
 mod clock;
+mod coverage;
 mod diff;
 mod exhaust;
 mod explain;
@@ -55,6 +56,7 @@ enum Command {
     Run(run::Args),
     Sweep(Box<sweep::Args>),
     Merge(merge::Args),
+    Coverage(coverage::Args),
     Exhaust(exhaust::Args),
     Replay(replay::Args),
     Shrink(shrink::Args),
@@ -139,6 +141,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Run(args) => run::run(&args, &terminal),
         Command::Sweep(args) => sweep::run(&args, &terminal),
         Command::Merge(args) => merge::run(&args, &terminal),
+        Command::Coverage(args) => coverage::run(&args, &terminal),
         Command::Exhaust(args) => exhaust::run(&args, &terminal),
         Command::Replay(args) => replay::run(&args, &terminal),
         Command::Shrink(args) => shrink::run(&args, &terminal),

@@ -146,7 +146,7 @@ impl Recorded {
             match &record.event {
                 Event::Sent { .. } => recorded.calls += 1,
                 Event::Happened { kind, .. } => *recorded.effects.entry(kind.clone()).or_default() += 1,
-                Event::Deviation { site, fault } => recorded.deviations.push((site.clone(), fault.clone())),
+                Event::Deviation { site, fault, .. } => recorded.deviations.push((site.clone(), fault.clone())),
                 Event::Applied { answer, changes, .. } => runs.note(answer, changes),
                 _ => {}
             }

@@ -9,8 +9,7 @@ use super::outcome::broken;
 use super::sweep::{divergence_document, divergence_text};
 use super::{Style, counted, grouped};
 use crate::explore::exhaust::{Covered, Exhausted, Pairs};
-use crate::explore::suite::in_words;
-use crate::explore::{Cause, Group, Stale};
+use crate::explore::{Cause, Group, Stale, in_words};
 
 /// An exhaust of one world of a scenario: of the scenario as it is, or with other latencies.
 #[derive(Clone, Debug)]

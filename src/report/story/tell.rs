@@ -161,7 +161,7 @@ fn believed_at(case: &Case<'_>, turn: &Turn) -> usize {
 fn deviations(case: &Case<'_>) -> Vec<Named> {
     let facts = &case.facts;
     let each = facts.records.iter().enumerate().filter_map(|(place, record)| match &record.event {
-        Event::Deviation { site, fault } => Some((place, record.at, site, fault)),
+        Event::Deviation { site, fault, .. } => Some((place, record.at, site, fault)),
         _ => None,
     });
     each.map(|(place, at, site, fault)| {

@@ -68,7 +68,7 @@ impl<'a> Teller<'a> {
                 Event::Sent { call, .. } => teller.sent(place, *call),
                 Event::Applied { call, answer, changes } => teller.applied(place, *call, answer, changes),
                 Event::Returned { call, outcome } => teller.returned(place, *call, outcome),
-                Event::Deviation { site, fault } => {
+                Event::Deviation { site, fault, .. } => {
                     if let Some(actor) = facts.befallen.get(&place) {
                         struck.insert(facts.actor(actor), place);
                     }
@@ -336,7 +336,7 @@ impl<'a> Teller<'a> {
         let who = self.facts.actor(actor);
         let incarnation = if let Actor::Worker(worker) = actor { worker.incarnation } else { 0 };
         let by = struck.and_then(|struck| match &self.facts.records[struck].event {
-            Event::Deviation { site, fault } if self.matters(struck, site) => {
+            Event::Deviation { site, fault, .. } if self.matters(struck, site) => {
                 let fault: Fault = serde_json::from_str(fault).ok()?;
                 fits(change, &fault).then(|| befell(&fault, site))
             }
