@@ -12,7 +12,8 @@ pub mod runtime;
 pub mod scenario;
 pub mod sim;
 pub mod store;
+pub mod suite;
 
 #[cfg(feature = "proptest")]
 pub use explore::strategy::schedules;
-pub use explore::suite::suite;
+pub use suite::suite;

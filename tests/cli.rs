@@ -300,7 +300,7 @@ fn files_are_checked_without_being_played() {
 fn help_is_complete_and_no_error() {
     let place = Place::new();
     let mut told = place.run("--help").out;
-    for command in ["run", "sweep", "exhaust", "replay", "shrink", "validate"] {
+    for command in ["run", "sweep", "merge", "coverage", "exhaust", "replay", "shrink", "validate"] {
         let help = place.run(&format!("{command} --help"));
         assert_eq!(help.code, Some(0));
         told.push_str(&format!("\n$ chronodrome {command} --help\n{}", help.out));
@@ -353,10 +353,12 @@ fn an_interrupt_prints_what_was_found_and_ends_with_130() {
 }
 
 #[test]
-fn nothing_is_written_where_all_held() {
+fn no_file_of_a_failure_is_written_where_all_held() {
     let place = one();
     assert_eq!(place.run("sweep --seeds 20").code, Some(0));
-    assert!(!Path::new(&place.path("reports")).exists());
+    let written = fs::read_dir(place.path("reports")).expect("the results are there");
+    let names: Vec<_> = written.map(|entry| entry.expect("it can be listed").file_name()).collect();
+    assert_eq!(names, ["results.jsonl"]);
 }
 
 #[test]

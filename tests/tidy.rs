@@ -16,6 +16,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("scenario", &["kernel", "history", "store", "runtime", "check", "sim"]),
     ("explore", &["kernel", "history", "store", "runtime", "check", "sim", "scenario"]),
     ("report", &["kernel", "history", "store", "runtime", "check", "sim", "scenario", "explore"]),
+    ("suite", &["kernel", "history", "store", "runtime", "check", "sim", "scenario", "explore", "report"]),
     ("cli", &["kernel", "history", "store", "runtime", "check", "sim", "scenario", "explore", "report"]),
 ];
 

@@ -6,7 +6,7 @@ use super::run::{TraceWriter, schedule};
 use super::terminal::Terminal;
 use super::{Exit, Stop, clock};
 use crate::explore::explain::explain;
-use crate::explore::suite::in_words;
+use crate::explore::in_words;
 use crate::explore::{Halt, News, Subject, files};
 use crate::report::explain::Report;
 use crate::report::story::spacetime::Drawing;

@@ -55,10 +55,9 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
         lines.extend(read.lines);
     }
     let summary = Summary::of(&lines, &known).map_err(|error| refusal(&error, &places))?;
-    let files = summary.failures.iter().flat_map(|failure| &failure.samples).filter_map(|sample| sample.file.as_ref());
-    shrinking::write(&args.out, files)?;
+    shrinking::write(&args.out, summary.files())?;
     let directory = args.out.display().to_string();
-    let report = Report { summary: &summary, took: None, halted: None, directory: &directory };
+    let report = Report { summary: &summary, took: None, halted: None, directory: Some(&directory) };
     write_junit(args.junit.as_deref(), &report)?;
     if args.json {
         terminal.print_json(&report.document())?;

@@ -5,13 +5,14 @@
 
 mod check;
 mod clock;
+mod coverage;
 mod diff;
 mod exhaust;
 mod explain;
 mod failures;
 mod list;
-mod new;
 mod merge;
+mod new;
 mod replay;
 mod results;
 mod run;
@@ -58,6 +59,7 @@ enum Command {
     Run(run::Args),
     Sweep(Box<sweep::Args>),
     Merge(merge::Args),
+    Coverage(coverage::Args),
     Exhaust(exhaust::Args),
     Replay(replay::Args),
     Shrink(shrink::Args),
@@ -145,6 +147,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Run(args) => run::run(&args, &terminal),
         Command::Sweep(args) => sweep::run(&args, &terminal),
         Command::Merge(args) => merge::run(&args, &terminal),
+        Command::Coverage(args) => coverage::run(&args, &terminal),
         Command::Exhaust(args) => exhaust::run(&args, &terminal),
         Command::Replay(args) => replay::run(&args, &terminal),
         Command::Shrink(args) => shrink::run(&args, &terminal),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::terminal::Terminal;
 use super::{Exit, Stop};
 use crate::explore::contain::contain;
-use crate::explore::suite::in_words;
+use crate::explore::in_words;
 use crate::explore::{Loaded, Player, Subject, files};
 use crate::history::{Record, write_header, write_record};
 use crate::report::outcome;

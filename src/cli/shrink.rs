@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::terminal::Terminal;
 use super::{Exit, Stop, clock, failures, run};
+use crate::explore::in_words;
 use crate::explore::replay::replay;
 use crate::explore::shrink::{Limits, Phase, Progress, Shrunk, shrink};
-use crate::explore::suite::in_words;
 use crate::explore::{Failure, Loaded, files};
 use crate::report::failure::file_name;
 use crate::report::shrink::Report;

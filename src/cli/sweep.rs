@@ -73,7 +73,7 @@ const DEFAULT_SEEDS: Range<u64> = 0..1_000;
 const DEFAULT_TIME: Span = Span::from_secs(60);
 
 /// `N` or `A..B`.
-fn parse_seeds(text: &str) -> Result<Range<u64>, String> {
+pub(super) fn parse_seeds(text: &str) -> Result<Range<u64>, String> {
     let number = |digits: &str| digits.replace('_', "").parse::<u64>().ok();
     let range = match text.split_once("..") {
         Some((start, end)) => number(start).zip(number(end)).map(|(start, end)| start..end),
@@ -129,7 +129,7 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     let took = progress.watch.elapsed();
     file.append(recorder.troubles(&done.findings));
 
-    let mut lines = results::of_findings(&done.findings, recorder.sweep());
+    let mut lines = results::of_findings(&done.findings, &recorder);
     let shrink = Shrink {
         loaded: &loaded,
         ids: (0..loaded.len()).map(|subject| recorder.id(subject).to_owned()).collect(),
@@ -141,12 +141,11 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     file.append(made.iter().cloned());
     lines.extend(made);
     let summary = Summary::of(&lines, &sweep.aim.known).map_err(|error| Stop::Usage(error.to_string()))?;
-    let files = summary.failures.iter().flat_map(|failure| &failure.samples).filter_map(|sample| sample.file.as_ref());
-    shrinking::write(&args.out, files)?;
+    shrinking::write(&args.out, summary.files())?;
 
     let halted = if clock::interrupted() { Some(Halt::Interrupt) } else { done.halted };
     let directory = args.out.display().to_string();
-    let report = Report { summary: &summary, took: Some(took), halted, directory: &directory };
+    let report = Report { summary: &summary, took: Some(took), halted, directory: Some(&directory) };
     write_junit(args.junit.as_deref(), &report)?;
     if args.json {
         terminal.print_json(&report.document())?;

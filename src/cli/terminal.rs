@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Stop;
 use super::clock::Watch;
-use crate::explore::suite::in_words;
+use crate::explore::in_words;
 use crate::explore::{Cause, Failure, Halt, News};
 use crate::kernel::Span;
 use crate::report::Style;

@@ -1,6 +1,5 @@
 //! Ways to choose schedules, one file each: [`sweep`], [`exhaust`], [`replay`]; [`mod@shrink`], which makes a failure
-//! small; [`explain`], which varies one that fails; and [`suite`], which makes a sweep one line of a project's own tests.
-//! [`recorded`] and [`mod@diff`] look at histories that were written down.
+//! small; and [`explain`], which varies one that fails. [`recorded`] and [`mod@diff`] look at histories that were written down.
 //!
 //! Nothing here knows how a world is built or judged: whatever is a [`Subject`] can be explored. Nothing here
 //! reads a clock or prints: who calls hears [`News`] and may [`Halt`] the work. What is found depends on the
@@ -10,6 +9,7 @@ mod agree;
 pub mod aim;
 mod batch;
 pub mod contain;
+pub mod coverage;
 pub mod diff;
 pub mod exhaust;
 pub mod explain;
@@ -24,7 +24,6 @@ pub mod results;
 pub mod shrink;
 #[cfg(feature = "proptest")]
 pub mod strategy;
-pub mod suite;
 pub mod sweep;
 
 pub use agree::{Difference, Divergence};
@@ -38,6 +37,7 @@ pub use fingerprint::{Fingerprint, Strike};
 pub use grid::{Shard, ShardError};
 pub use pool::Halt;
 
+use crate::check::{Cells, Moments};
 use crate::history::Header;
 use crate::scenario::{Options, Outcome, Runner, Scenario};
 use crate::sim::Deviation;
@@ -50,6 +50,11 @@ pub trait Subject: Sync {
 
     /// The deviations that its file lists, where it lists some: then they are its one schedule.
     fn fixed(&self) -> Option<&[Deviation]>;
+
+    /// The cells that might have been covered, where these calls came up in these phases.
+    fn reachable(&self, _moments: &Moments) -> Cells {
+        Cells::default()
+    }
 
     /// The reusable memory that its schedules are played in, one for each thread.
     fn player(&self) -> Box<dyn Player + '_>;
@@ -78,6 +83,10 @@ impl Subject for Scenario {
 
     fn fixed(&self) -> Option<&[Deviation]> {
         self.deviations.as_deref()
+    }
+
+    fn reachable(&self, moments: &Moments) -> Cells {
+        Scenario::reachable(self, moments)
     }
 
     fn player(&self) -> Box<dyn Player + '_> {
@@ -163,6 +172,19 @@ fn subject_kind(subject: &str) -> &str {
     let end = subject.find(|letter: char| letter.is_ascii_digit() || letter == '#').unwrap_or(subject.len());
     let kind = subject[..end].trim_end_matches(|letter: char| !letter.is_alphanumeric());
     if kind.is_empty() { subject } else { kind }
+}
+
+/// A schedule for a sentence.
+pub(crate) fn in_words(schedule: &Schedule) -> String {
+    match schedule {
+        Schedule::Calm => "the calm schedule".to_owned(),
+        Schedule::Seed(seed) => format!("seed {seed}"),
+        Schedule::Fixed(list) if list.len() == 1 => format!("the deviation at `{}`", list[0].site),
+        Schedule::Fixed(list) if list.len() == 2 => {
+            format!("the deviations at `{}` and `{}`", list[0].site, list[1].site)
+        }
+        Schedule::Fixed(list) => format!("{} listed deviations", list.len()),
+    }
 }
 
 #[cfg(test)]

@@ -110,7 +110,14 @@ mod tests {
         };
         let mut bytes = Vec::new();
         write_header(&mut bytes, &header).expect("memory takes it");
-        let said = Event::Deviation { site: "w1 / ä".into(), fault: "{}".into() };
+        let said = Event::Deviation {
+            site: "w1 / ä".into(),
+            fault: "{}".into(),
+            kind: crate::history::FaultKind::Crash,
+            call: crate::history::Called::Read,
+            run: None,
+            agent: None,
+        };
         for event in [Event::Phase(Phase::Chaos), said] {
             write_record(&mut bytes, &Record { at: start, event }).expect("memory takes it");
         }

@@ -10,7 +10,7 @@ use super::story::{Case, tell};
 use super::{Style, counted, outcome};
 use crate::explore::Halt;
 use crate::explore::explain::{Amount, Explained, Milder, Nearest, Turning};
-use crate::explore::suite::in_words;
+use crate::explore::in_words;
 use crate::sim::{Deviation, Fault, Point, Schedule};
 
 /// All that is told of a schedule that was explained.

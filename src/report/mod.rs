@@ -2,6 +2,7 @@
 //!
 //! Everything here makes text out of what `explore` and `scenario` give; nothing here plays, judges or prints.
 
+pub mod coverage;
 pub mod deviation;
 pub mod exhaust;
 pub mod explain;
@@ -34,9 +35,38 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// A share with two digits that say something.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent >= 10.0 || percent == 0.0 {
+        format!("{percent:.0} %")
+    } else if percent >= 1.0 {
+        format!("{percent:.1} %")
+    } else if percent >= 0.01 {
+        format!("{percent:.2} %")
+    } else {
+        format!("{percent:.5} %")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_keeps_the_digits_that_say_something() {
+        let cases = [
+            (0.0, "0 %"),
+            (0.14, "14 %"),
+            (0.034, "3.4 %"),
+            (0.003, "0.30 %"),
+            (0.000_003, "0.00030 %"),
+            (1.0, "100 %"),
+        ];
+        for (share, text) in cases {
+            assert_eq!(percent(share), text);
+        }
+    }
 
     #[test]
     fn thousands_stand_apart() {

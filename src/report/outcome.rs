@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::{Style, counted, grouped};
-use crate::explore::suite::in_words;
+use crate::explore::in_words;
 use crate::scenario::{Ends, Outcome};
 use crate::sim::{Deviation, FaultKind, Schedule};
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Style, counted, deviation, outcome};
+use crate::explore::in_words;
 use crate::explore::shrink::Shrunk;
-use crate::explore::suite::in_words;
 use crate::scenario::{AgentType, Code, Scenario};
 use crate::sim::Schedule;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Style, counted, deviation, grouped};
+use super::{Style, counted, deviation, grouped, percent};
 use crate::check::Sometimes;
 use crate::explore::results::{
     Counts, DivergenceLine, FailureLine, FailureSummary, FileLine, SampleSummary, ScenarioSummary, Summary,
@@ -22,8 +22,8 @@ pub struct Report<'a> {
     pub took: Option<Duration>,
     /// Why it ended before its end, if it did.
     pub halted: Option<Halt>,
-    /// The directory of the files of failures, as commands name it.
-    pub directory: &'a str,
+    /// The directory that the files of failures are written to, as commands name it; none where they are not.
+    pub directory: Option<&'a str>,
 }
 
 impl Report<'_> {
@@ -42,6 +42,14 @@ impl Report<'_> {
         text.push_str(&self.totals());
         text.push_str(&self.troubles(style));
         text.push_str(&self.verdict(style));
+        text
+    }
+
+    /// What is broken alone, for the output of a test.
+    pub fn complaints(&self) -> String {
+        let failures = self.summary.failures.iter().filter(|failure| !failure.is_known());
+        let mut text: String = failures.map(|failure| self.failure(failure, Style::PLAIN)).collect();
+        text.push_str(&self.troubles(Style::PLAIN));
         text
     }
 
@@ -91,15 +99,15 @@ impl Report<'_> {
     }
 
     /// The path of a file of a failure.
-    fn path(&self, file: &FileLine) -> String {
-        std::path::Path::new(self.directory).join(&file.name).display().to_string()
+    fn path(&self, file: &FileLine) -> Option<String> {
+        Some(std::path::Path::new(self.directory?).join(&file.name).display().to_string())
     }
 
     /// The command that plays a failure again.
     pub(super) fn command(&self, failure: &FailureSummary, sample: &SampleSummary) -> String {
         let path = &self.scenario(failure).path;
-        match (&sample.file, sample.failure.seed) {
-            (Some(file), _) => format!("chronodrome replay {}", self.path(file)),
+        match (sample.file.as_ref().and_then(|file| self.path(file)), sample.failure.seed) {
+            (Some(file), _) => format!("chronodrome replay {file}"),
             (None, Some(seed)) => format!("chronodrome run {path} --seed {seed}"),
             (None, None) => format!("chronodrome replay {path}"),
         }
@@ -112,8 +120,12 @@ impl Report<'_> {
         let speed = self.took.map_or_else(String::new, |took| {
             format!(" in {:.1} s ({}/s)", took.as_secs_f64(), grouped(per_second(total.schedules, took)))
         });
+        let (covered, possible) = self.summary.coverage();
+        let share = percent(covered as f64 / possible.max(1) as f64);
+        let (covered, possible) = (grouped(covered), grouped(possible));
+        let coverage = format!("{covered} of {possible} cells of fault × call × phase covered ({share})\n");
         let mut text = format!(
-            "{schedules} of {scenarios}{speed}, {:.2} deviations a schedule, a lost lease in {} of them, {} checked again\n",
+            "{coverage}{schedules} of {scenarios}{speed}, {:.2} deviations a schedule, a lost lease in {} of them, {} checked again\n",
             mean_deviations(&total),
             percent(lost_lease_share(&total)),
             grouped(total.rechecked),
@@ -221,6 +233,7 @@ impl Report<'_> {
             "schedules": total.schedules,
             "failures": summary.failures.iter().map(|failure| self.failure_document(failure)).collect::<Vec<_>>(),
             "never_reached": self.never_reached(),
+            "coverage": { "covered": summary.coverage().0, "possible": summary.coverage().1 },
             "residual_bound": self.bounds(),
             "scenarios": summary.scenarios.iter().map(scenario_document).collect::<Vec<_>>(),
             "divergences": summary.divergences.iter().map(|found| self.divergence_document(found)).collect::<Vec<_>>(),
@@ -276,7 +289,7 @@ impl Report<'_> {
             "schedules": failure.count,
             "known": failure.is_known(),
             "seed": first.failure.seed,
-            "file": first.file.as_ref().map(|file| self.path(file)),
+            "file": first.file.as_ref().and_then(|file| self.path(file)),
             "replay": self.command(failure, first),
             "deviations": deviation_counts(first),
             "samples": failure.samples.iter().map(|sample| json!({
@@ -286,7 +299,7 @@ impl Report<'_> {
                 "digest": sample.failure.digest,
                 "violations": sample.failure.broken,
                 "expectations": sample.failure.missed,
-                "file": sample.file.as_ref().map(|file| self.path(file)),
+                "file": sample.file.as_ref().and_then(|file| self.path(file)),
                 "replay": self.command(failure, sample),
                 "shrunk": sample.file.as_ref().and_then(|file| file.shrunk),
                 "deviations": deviation_counts(sample),
@@ -394,7 +407,7 @@ fn two_histories(name: &str, found: &DivergenceLine, style: Style) -> String {
 pub(super) fn divergence_document(name: &str, divergence: &Divergence) -> Value {
     json!({
         "scenario": name,
-        "schedule": crate::explore::suite::in_words(&divergence.schedule),
+        "schedule": crate::explore::in_words(&divergence.schedule),
         "digests": divergence.digests,
         "event": divergence.first.as_ref().map(|difference| difference.after + 1),
         "events": divergence.first.as_ref().map(|difference| &difference.events),
@@ -418,38 +431,9 @@ fn per_second(schedules: u64, took: Duration) -> u64 {
     (schedules as f64 / took.as_secs_f64().max(1e-9)) as u64
 }
 
-/// A share with two digits that say something.
-fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent >= 10.0 || percent == 0.0 {
-        format!("{percent:.0} %")
-    } else if percent >= 1.0 {
-        format!("{percent:.1} %")
-    } else if percent >= 0.01 {
-        format!("{percent:.2} %")
-    } else {
-        format!("{percent:.5} %")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_share_keeps_the_digits_that_say_something() {
-        let cases = [
-            (0.0, "0 %"),
-            (0.14, "14 %"),
-            (0.034, "3.4 %"),
-            (0.003, "0.30 %"),
-            (0.000_003, "0.00030 %"),
-            (1.0, "100 %"),
-        ];
-        for (share, text) in cases {
-            assert_eq!(percent(share), text);
-        }
-    }
 
     #[test]
     fn the_bound_is_three_in_n_and_no_more_than_certainty() {

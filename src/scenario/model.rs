@@ -197,6 +197,8 @@ pub struct Scenario {
     pub agents: BTreeMap<Name, AgentType>,
     /// What comes in, in order of time; of the same instant, in order of the file, a `load` last.
     pub inputs: Vec<Input>,
+    /// A seed of latencies other than the calm ones; they belong to the world, as its inputs do, and to no schedule.
+    pub latencies: Option<u64>,
     /// What may go wrong; nothing where `deviations` are given.
     pub faults: Faults,
     /// What does go wrong, and nothing else: the file is a regression.
@@ -272,6 +274,17 @@ impl Scenario {
             }
         }
         Ok(scenario)
+    }
+
+    /// The same world with other latencies of its calls: each between half and sixteen times the calm one, as `seed`
+    /// and the call's site say. What is expected of the calm schedule is not expected of it.
+    #[must_use]
+    pub fn with_latencies(&self, seed: u64) -> Scenario {
+        let mut document = (*self.document).clone();
+        if let serde_json::Value::Object(members) = &mut document {
+            members.insert("latencies".to_owned(), seed.into());
+        }
+        Scenario { latencies: Some(seed), document: Json::new(document), ..self.clone() }
     }
 }
 

@@ -163,6 +163,10 @@ pub struct CoverageLine {
     pub of: String,
     /// The *sometimes* properties.
     pub reached: BTreeSet<String>,
+    /// Kinds of fault that struck calls in phases, as `crash × append tool.called × live`.
+    pub covered: BTreeSet<String>,
+    /// Those that might have, of calls that came up in phases.
+    pub possible: BTreeSet<String>,
 }
 
 /// A schedule that broke a promise.

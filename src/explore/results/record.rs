@@ -8,8 +8,9 @@ use super::line::{
     BatchLine, Broke, CoverageLine, DivergenceLine, FORMAT, FailingCount, FailureLine, Line, Missed, PanicLine,
     ScenarioEntry, StaleLine, SweepLine, WRITTEN_BY,
 };
+use crate::check::{Cells, Moments, Sometimes};
 use crate::explore::contain::contain;
-use crate::explore::suite::in_words;
+use crate::explore::in_words;
 use crate::explore::sweep::Sweep;
 use crate::explore::{Cause, Divergence, Failure, Findings, Fingerprint, Finished, Group, Shard, Subject, Tally};
 use crate::scenario::Options;
@@ -46,17 +47,27 @@ pub fn identity(subject: &dyn Subject) -> String {
 }
 
 /// Turns what a sweep tells into lines.
-#[derive(Debug)]
-pub struct Recorder {
+pub struct Recorder<'a> {
+    swept: Vec<Swept<'a>>,
     sweep: SweepLine,
     /// The failures that have lines, as a [`Group`] keeps them.
     failures: BTreeMap<(usize, Cause), Group>,
-    reached: Vec<BTreeSet<&'static str>>,
+    /// What was reached, of each subject.
+    seen: Vec<Seen>,
 }
 
-impl Recorder {
+/// What lines tell was reached.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    reached: BTreeSet<Sometimes>,
+    covered: Cells,
+    moments: Moments,
+    possible: Cells,
+}
+
+impl<'a> Recorder<'a> {
     /// A recorder of `sweep` over `swept`. Some schedules of each are played to tell what it is.
-    pub fn new(sweep: &Sweep, swept: &[Swept<'_>]) -> Recorder {
+    pub fn new(sweep: &Sweep, swept: &[Swept<'a>]) -> Recorder<'a> {
         let entry = |swept: &Swept<'_>| ScenarioEntry {
             id: identity(swept.subject),
             name: swept.subject.name().to_owned(),
@@ -72,7 +83,8 @@ impl Recorder {
             seeds: bounded.then_some([sweep.seeds.start, sweep.seeds.end]),
             shard: [sweep.shard.number, sweep.shard.of],
         };
-        Recorder { sweep: line, failures: BTreeMap::new(), reached: vec![BTreeSet::new(); swept.len()] }
+        let seen = vec![Seen::default(); swept.len()];
+        Recorder { swept: swept.to_vec(), sweep: line, failures: BTreeMap::new(), seen }
     }
 
     /// What the sweep is about to play.
@@ -122,23 +134,37 @@ impl Recorder {
         })
     }
 
+    /// What was not reached before.
     fn coverage(&mut self, subject: usize, tally: &Tally) -> Option<Line> {
-        let known = &mut self.reached[subject];
-        let new: BTreeSet<String> = tally
-            .reached
-            .iter()
-            .map(|what| what.as_str())
-            .filter(|what| known.insert(what))
-            .map(ToOwned::to_owned)
-            .collect();
+        let known = &mut self.seen[subject];
+        let (mut covered, mut possible) = (BTreeSet::new(), BTreeSet::new());
+        let new = tally.reached.iter().filter(|what| known.reached.insert(**what));
+        let reached: BTreeSet<String> = new.map(|what| what.as_str().to_owned()).collect();
+        if !tally.covered.is_subset(&known.covered) {
+            covered = not_in(&tally.covered, &known.covered);
+            known.covered.add(&tally.covered);
+        }
+        let before = known.moments.clone();
+        known.moments.add(&tally.moments);
+        if known.moments != before {
+            let now = self.swept[subject].subject.reachable(&known.moments);
+            possible = not_in(&now, &known.possible);
+            known.possible.add(&now);
+        }
+        let any = !reached.is_empty() || !covered.is_empty() || !possible.is_empty();
         let of = self.sweep.scenarios[subject].id.clone();
-        (!new.is_empty()).then_some(Line::Coverage(CoverageLine { of, reached: new }))
+        any.then_some(Line::Coverage(CoverageLine { of, reached, covered, possible }))
     }
 }
 
-/// All that a sweep found, as few lines: the counts of a scenario are one batch. `sweep` is the line that the sweep
-/// began with.
-pub fn of_findings(findings: &Findings, sweep: &SweepLine) -> BTreeSet<Line> {
+/// The cells of one set that are not in another, in words.
+fn not_in(cells: &Cells, known: &Cells) -> BTreeSet<String> {
+    cells.iter().filter(|cell| !known.contains(*cell)).map(|cell| cell.to_string()).collect()
+}
+
+/// All that a sweep found, as few lines: the counts of a scenario are one batch. `recorder` is that of the sweep.
+pub fn of_findings(findings: &Findings, recorder: &Recorder<'_>) -> BTreeSet<Line> {
+    let sweep = &recorder.sweep;
     let id = |subject: usize| sweep.scenarios[subject].id.clone();
     let mut lines = BTreeSet::from([Line::Sweep(sweep.clone())]);
     for (&subject, tally) in &findings.tallies {
@@ -158,7 +184,11 @@ pub fn of_findings(findings: &Findings, sweep: &SweepLine) -> BTreeSet<Line> {
             failing: failing.collect(),
         }));
         let reached = tally.reached.iter().map(|what| what.as_str().to_owned()).collect();
-        lines.insert(Line::Coverage(CoverageLine { of: id(subject), reached }));
+        let mut possible = recorder.swept[subject].subject.reachable(&tally.moments);
+        possible.add(&tally.covered);
+        let none = Cells::default();
+        let (covered, possible) = (not_in(&tally.covered, &none), not_in(&possible, &none));
+        lines.insert(Line::Coverage(CoverageLine { of: id(subject), reached, covered, possible }));
     }
     for ((subject, _), group) in &findings.failures {
         lines.extend(group.samples().map(|failure| Line::Failure(failure_line(&id(*subject), failure))));
@@ -187,7 +217,7 @@ pub(super) fn troubles(findings: &Findings, id: impl Fn(usize) -> String) -> Vec
     lines
 }
 
-impl Recorder {
+impl Recorder<'_> {
     /// The lines of what broke determinism, chronodrome itself, or a file.
     pub fn troubles(&self, findings: &Findings) -> Vec<Line> {
         troubles(findings, |subject| self.id(subject).to_owned())

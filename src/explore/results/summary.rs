@@ -52,6 +52,10 @@ pub struct ScenarioSummary {
     pub counts: Counts,
     /// The *sometimes* properties that were reached.
     pub reached: BTreeSet<String>,
+    /// The cells that were covered.
+    pub covered: BTreeSet<String>,
+    /// The cells that might have been; those that were are among them.
+    pub possible: BTreeSet<String>,
 }
 
 /// Failures of one scenario with one cause.
@@ -127,7 +131,10 @@ impl Summary {
             let place = *places.get(of).ok_or_else(|| SummaryError::Nameless(of.clone()))?;
             match line {
                 Line::Coverage(coverage) => {
-                    summary.scenarios[place].reached.extend(coverage.reached.iter().cloned());
+                    let scenario = &mut summary.scenarios[place];
+                    scenario.reached.extend(coverage.reached.iter().cloned());
+                    scenario.covered.extend(coverage.covered.iter().cloned());
+                    scenario.possible.extend(coverage.covered.iter().chain(&coverage.possible).cloned());
                 }
                 Line::Divergence(found) => summary.divergences.push(found.clone()),
                 Line::Panic(found) => summary.panics.push(found.clone()),
@@ -150,9 +157,29 @@ impl Summary {
         })
     }
 
+    /// How many cells of fault × call × phase all scenarios cover together, and how many are possible.
+    pub fn coverage(&self) -> (u64, u64) {
+        let count = |cells: fn(&ScenarioSummary) -> &BTreeSet<String>| {
+            self.scenarios.iter().flat_map(cells).collect::<BTreeSet<_>>().len() as u64
+        };
+        (count(|scenario| &scenario.covered), count(|scenario| &scenario.possible))
+    }
+
     /// Whether every schedule that was to be played was.
     pub fn complete(&self) -> bool {
         self.scenarios.iter().all(|scenario| scenario.planned == Some(scenario.counts.schedules))
+    }
+
+    /// The files that play failures again.
+    pub fn files(&self) -> impl Iterator<Item = &FileLine> {
+        self.failures.iter().flat_map(|failure| &failure.samples).filter_map(|sample| sample.file.as_ref())
+    }
+
+    /// Whether nothing is broken: no promise but those that are known to be, not determinism, no file, and not
+    /// chronodrome itself.
+    pub fn is_sound(&self) -> bool {
+        let troubles = self.divergences.len() + self.contradictions.len() + self.panics.len() + self.stale.len();
+        !self.violated() && troubles == 0
     }
 
     /// Whether something failed that is not known.
@@ -283,6 +310,8 @@ impl<'a> Sorted<'a> {
             planned: if entry.listed { Some(1) } else { covered(seeds) },
             counts: Counts::default(),
             reached: BTreeSet::new(),
+            covered: BTreeSet::new(),
+            possible: BTreeSet::new(),
         };
         Ok(entries.values().map(scenario).collect())
     }

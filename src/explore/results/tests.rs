@@ -27,7 +27,7 @@ fn lines_of(sweep: &Sweep, fakes: &[Fake]) -> (Vec<Line>, BTreeSet<Line>) {
     });
     lines.extend(recorder.troubles(&done.findings));
     lines.push(Line::End { halted: None });
-    (lines, of_findings(&done.findings, recorder.sweep()))
+    (lines, of_findings(&done.findings, &recorder))
 }
 
 fn shard(number: u64, of: u64) -> Sweep {

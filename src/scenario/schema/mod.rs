@@ -54,6 +54,8 @@ struct ScenarioFile {
     inputs: Option<Vec<Input>>,
     /// Many messages out of one line, or several such.
     load: Option<OneOrMore<Load>>,
+    /// A seed of latencies other than the calm ones.
+    latencies: Option<u64>,
     /// What may go wrong: a rate, or more, for each kind of fault.
     faults: Option<Faults>,
     /// What does go wrong, and nothing else: the file is a regression.
