@@ -22,6 +22,8 @@ pub(super) fn offer_all<S>(document: &mut Value, offer: &mut Offer<'_, S>) -> Re
     let mut edits = Edits { document, offer, taken: false };
     edits.without(&["expect", "expect_calm"])?;
     edits.without(&["load"])?;
+    edits.items("/expect")?;
+    edits.items("/expect_calm")?;
     edits.items("/inputs")?;
     edits.items("/load")?;
     for key in edits.keys("/agents") {
