@@ -5,13 +5,15 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::explore::aim::{Known, KnownError, NoInvariant, invariant_named};
-use crate::explore::files::load_all;
+use crate::explore::files::{playable, read_all};
 use crate::explore::results::{self, FileLine, Line, Recorder, Summary, Swept, as_it_is, smallest};
 use crate::explore::shrink::Limits;
 use crate::explore::sweep::Sweep;
 use crate::explore::{Failure, FilesError, Loaded, Panic, Shard, ShardError, Subject};
 use crate::report::failure;
 use crate::report::sweep::Report;
+use crate::runtime::Agent;
+use crate::scenario::{Make, UnknownAgentType};
 use crate::sim::Schedule;
 
 /// The scenarios at a path, to be swept by a test.
@@ -24,6 +26,7 @@ use crate::sim::Schedule;
 pub struct Suite {
     path: PathBuf,
     sweep: Sweep,
+    agents: Vec<(String, Make)>,
     only: Option<String>,
     known: Option<PathBuf>,
     reports: Option<PathBuf>,
@@ -35,6 +38,8 @@ pub struct Suite {
 pub enum SuiteError {
     /// A path or a scenario is wrong.
     Files(FilesError),
+    /// No scenario at the path has an agent type that was given code.
+    Agent(UnknownAgentType),
     /// There is no such invariant.
     Only(NoInvariant),
     /// The file of known failures is wrong.
@@ -61,6 +66,7 @@ pub fn suite(path: impl AsRef<Path>) -> Suite {
     Suite {
         path: path.as_ref().to_owned(),
         sweep: Sweep::default(),
+        agents: Vec::new(),
         only: None,
         known: None,
         reports: None,
@@ -81,6 +87,17 @@ impl Suite {
     /// More threads. What is found does not depend on them.
     pub fn jobs(mut self, jobs: usize) -> Suite {
         self.sweep.jobs = jobs;
+        self
+    }
+
+    /// Gives the agent type `kind` Rust code, made anew by `make` for each worker that starts, in every scenario that
+    /// has it.
+    pub fn agent<A: Agent + 'static>(
+        mut self,
+        kind: impl Into<String>,
+        make: impl Fn() -> A + Send + Sync + 'static,
+    ) -> Suite {
+        self.agents.push((kind.into(), Make::new(make)));
         self
     }
 
@@ -134,7 +151,7 @@ impl Suite {
         if let Some(file) = &self.known {
             self.sweep.aim.known = Known::load(file).map_err(SuiteError::Known)?;
         }
-        let loaded = load_all(std::slice::from_ref(&self.path)).map_err(SuiteError::Files)?;
+        let loaded = self.load()?;
         let paths: Vec<String> = loaded.iter().map(|loaded| loaded.path.display().to_string()).collect();
         let subjects: Vec<&dyn Subject> = loaded.iter().map(|loaded| &loaded.scenario as &dyn Subject).collect();
         let swept: Vec<Swept<'_>> =
@@ -157,6 +174,25 @@ impl Suite {
         let report = Report { summary: &summary, took: None, halted: None, directory: directory.as_deref() };
         let told = report.complaints();
         Err(SuiteError::Broken(Box::new(Broken { told, summary })))
+    }
+
+    /// The scenarios at the path, with the code that was given for their agents.
+    fn load(&self) -> Result<Vec<Loaded>, SuiteError> {
+        let mut loaded = read_all(std::slice::from_ref(&self.path)).map_err(SuiteError::Files)?;
+        for (kind, make) in &self.agents {
+            let mut refused = None;
+            let mut taken = false;
+            for Loaded { scenario, .. } in &mut loaded {
+                match scenario.clone().with_code(kind, make.clone()) {
+                    Ok(with) => (*scenario, taken) = (with, true),
+                    Err(error) => refused = Some(error),
+                }
+            }
+            if let (false, Some(error)) = (taken, refused) {
+                return Err(SuiteError::Agent(error));
+            }
+        }
+        loaded.into_iter().map(|loaded| playable(loaded).map_err(SuiteError::Files)).collect()
     }
 
     /// The smallest failure like this one, where it can be had; a file's own list is left as it is.
@@ -191,6 +227,7 @@ impl fmt::Display for SuiteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SuiteError::Files(error) => error.fmt(f),
+            SuiteError::Agent(error) => error.fmt(f),
             SuiteError::Only(error) => error.fmt(f),
             SuiteError::Known(error) => error.fmt(f),
             SuiteError::Shard(error) => error.fmt(f),

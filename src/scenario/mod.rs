@@ -34,6 +34,6 @@ pub use code::{Code, Make};
 pub use expect::{Bound, DeadLetter, EffectCount, EffectFact, End, Ends, Expectation, ExpectationResult, RunEnd};
 pub use format::ScenarioError;
 pub use judge::judge;
-pub use model::{Act, AgentType, Alias, Input, RuntimeSettings, Scenario};
+pub use model::{Act, AgentType, Alias, Input, RuntimeSettings, Scenario, UnknownAgentType};
 pub use run::{Options, Outcome, Runner};
 pub use script::{Block, Node, Op, Script};

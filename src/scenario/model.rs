@@ -244,15 +244,23 @@ impl Scenario {
     /// # Errors
     /// When the scenario has no such agent type.
     pub fn with_agent<A: Agent + 'static>(
-        mut self,
+        self,
         kind: &str,
         make: impl Fn() -> A + Send + Sync + 'static,
     ) -> Result<Scenario, UnknownAgentType> {
+        self.with_code(kind, Make::new(make))
+    }
+
+    /// As [`Scenario::with_agent`], for code that several scenarios share.
+    ///
+    /// # Errors
+    /// When the scenario has no such agent type.
+    pub fn with_code(mut self, kind: &str, make: Make) -> Result<Scenario, UnknownAgentType> {
         let Some(agent) = self.agents.get_mut(kind) else {
             let known = self.agents.keys().map(ToString::to_string).collect();
             return Err(UnknownAgentType { kind: kind.to_owned(), known });
         };
-        agent.code = Code::Rust(Some(Make::new(make)));
+        agent.code = Code::Rust(Some(make));
         Ok(self)
     }
 
@@ -266,8 +274,8 @@ impl Scenario {
     ///
     /// # Errors
     /// When it is no valid scenario.
-    pub fn reread(&self, text: &str, file: &str) -> Result<Scenario, ScenarioError> {
-        let mut scenario = Scenario::parse(text, file)?;
+    pub fn reread(&self, document: &serde_json::Value) -> Result<Scenario, ScenarioError> {
+        let mut scenario = Scenario::of_document(document)?;
         for (kind, agent) in &mut scenario.agents {
             if let Some(AgentType { code: code @ Code::Rust(Some(_)), .. }) = self.agents.get(kind) {
                 agent.code = code.clone();

@@ -14,7 +14,7 @@ use super::edits::offer_all;
 use super::trial::{Account, Stop, Target, Trial};
 use super::{Best, Phase};
 use crate::kernel::{Name, canonical};
-use crate::scenario::{Input, Scenario};
+use crate::scenario::{Input};
 use crate::sim::Deviation;
 
 /// How often scenario and deviations are made smaller in turn.
@@ -58,7 +58,7 @@ fn same(left: &[Deviation], right: &[Deviation]) -> bool {
 
 /// Takes an edited document if it is a scenario with the same failure; whether it is.
 fn take(best: &mut Best, edited: Value, target: &Target, account: &mut Account<'_>) -> Result<bool, Stop> {
-    let Ok(scenario) = Scenario::of_document(&edited) else { return Ok(false) };
+    let Ok(scenario) = best.scenario.reread(&edited) else { return Ok(false) };
     let mut trial = Trial::new(&scenario, target, account);
     let list = renamed(&best.deviations, &best.scenario.inputs, &scenario.inputs);
     let Some(taken) = failing(&mut trial, &list)? else { return Ok(false) };
