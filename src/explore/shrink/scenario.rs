@@ -14,7 +14,7 @@ use super::edits::offer_all;
 use super::trial::{Account, Stop, Target, Trial};
 use super::{Best, Phase};
 use crate::kernel::{Name, canonical};
-use crate::scenario::{Input};
+use crate::scenario::Input;
 use crate::sim::Deviation;
 
 /// How often scenario and deviations are made smaller in turn.
