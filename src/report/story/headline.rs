@@ -2,6 +2,7 @@
 
 use super::facts::{Break, Facts};
 use super::turns::{Turn, Weight};
+use crate::history::{Answer, Event};
 
 /// So many letters a line should have at most; what broke is told whatever its length.
 const LETTERS_MOST: usize = 200;
@@ -17,7 +18,8 @@ pub(super) fn headline(facts: &Facts<'_>, broken: &Break, turns: &[Turn]) -> Str
         .filter(|turn| (Weight::Telling..Weight::Break).contains(&turn.weight) && turn.brief.is_some())
         .collect();
     while lead.len() > 1 && (lead.len() > CLAUSES_MOST || sentences(&lead).chars().count() > LETTERS_MOST) {
-        let least = (0..lead.len()).min_by_key(|place| (lead[*place].weight, *place)).expect("there is more than one");
+        let worth = |place: &usize| (lead[*place].weight, is_outside(facts, lead[*place]), *place);
+        let least = (0..lead.len()).min_by_key(worth).expect("there is more than one");
         lead.remove(least);
     }
     let mut lines = Vec::new();
@@ -30,6 +32,11 @@ pub(super) fn headline(facts: &Facts<'_>, broken: &Break, turns: &[Turn]) -> Str
         None => verdict,
     });
     lines.join("\n")
+}
+
+/// Whether a turn tells what took hold outside: of all that was done that is what cannot be undone.
+fn is_outside(facts: &Facts<'_>, turn: &Turn) -> bool {
+    matches!(&facts.records[turn.place].event, Event::Applied { answer: Answer::Outside(_), .. })
 }
 
 /// What is broken, about what, as a sentence.
