@@ -38,7 +38,7 @@ pub(super) fn headline(facts: &Facts<'_>, broken: &Break, turns: &[Turn]) -> Str
     }
     let verdict = verdict(facts, broken);
     lines.push(match breaking {
-        Some(turn) => format!("{} {verdict}", sentences(&[turn])),
+        Some(turn) => format!("{} {verdict}", sentence(&named(turn, lead.iter().copied()), &[clause(turn)])),
         None => verdict,
     });
     lines.join("\n")
@@ -72,19 +72,26 @@ pub(super) fn subject(facts: &Facts<'_>, broken: &Break) -> String {
 fn sentences(turns: &[&Turn]) -> String {
     let mut groups: Vec<(&Turn, Vec<&str>)> = Vec::new();
     for turn in turns {
-        let clause = turn.brief.as_deref().unwrap_or(&turn.said);
         match groups.last_mut() {
-            Some((first, clauses)) if first.who == turn.who && !is_anew(first, turn) => clauses.push(clause),
-            _ => groups.push((turn, vec![clause])),
+            Some((first, clauses)) if first.who == turn.who && !is_anew(first, turn) => clauses.push(clause(turn)),
+            _ => groups.push((turn, vec![clause(turn)])),
         }
     }
     let mut told = Vec::new();
     for (place, (first, clauses)) in groups.iter().enumerate() {
-        let anew = groups[..place].iter().any(|(before, _)| before.who == first.who && is_anew(before, first));
-        let who = if anew { format!("{}, started anew,", first.who) } else { first.who.clone() };
+        let who = named(first, groups[..place].iter().map(|(before, _)| *before));
         told.push(sentence(&who, clauses));
     }
     told.join(" ")
+}
+
+fn clause(turn: &Turn) -> &str {
+    turn.brief.as_deref().unwrap_or(&turn.said)
+}
+
+/// Who a turn is about, after the turns `before` it.
+fn named<'a>(turn: &Turn, mut before: impl Iterator<Item = &'a Turn>) -> String {
+    if before.any(|before| is_anew(before, turn)) { format!("{}, started anew,", turn.who) } else { turn.who.clone() }
 }
 
 /// Whether two turns of one worker are of different incarnations.

@@ -359,7 +359,8 @@ impl<'a> Teller<'a> {
         let shows_elsewhere = of_actor || of_call;
         if !shows_elsewhere {
             let weight = if self.matters(place, site) { Weight::Deviation } else { Weight::Routine };
-            self.push(place, &who, befell(&fault, site), weight, None);
+            let actor = self.facts.befallen.get(&place);
+            self.push(place, &who, befell(&fault, site), weight, actor);
         }
     }
 
