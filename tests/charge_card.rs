@@ -89,6 +89,7 @@ fn setup() -> Setup {
         faults: Faults::default(),
         tools: BTreeMap::new(),
         latency: Span::from_millis(1),
+        latencies: None,
         store: Default::default(),
         inputs: vec![Span::ZERO],
         events_max: 1_000_000,

@@ -179,6 +179,7 @@ fn setup(one_in: u32) -> Setup {
         faults,
         tools: [("email.send".into(), honest)].into(),
         latency: Span::from_millis(1),
+        latencies: None,
         store: Default::default(),
         inputs: [0, 1, 2, 5, 20, 120].into_iter().map(Span::from_secs).collect(),
         events_max: 1_000_000,

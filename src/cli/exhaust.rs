@@ -1,34 +1,46 @@
-//! `exhaust`: every schedule of one deviation.
+//! `exhaust`: every schedule of one deviation, or of two.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::sweep::parse_time;
-use super::terminal::Terminal;
+use super::terminal::{Progress, Terminal};
 use super::{Exit, Stop, clock, cores, failures};
-use crate::explore::exhaust::{Exhausted, Plan};
-use crate::explore::{Halt, Loaded, files};
+use crate::explore::exhaust::{Exhaust, Exhausted, Plan};
+use crate::explore::{Findings, Halt, Loaded, News, Subject, files};
 use crate::kernel::Span;
-use crate::report::exhaust::Report;
-use crate::report::grouped;
+use crate::report::exhaust::{Report, Start};
+use crate::report::{counted, grouped};
+use crate::scenario::Options;
+use crate::sim::Schedule;
 
 /// Tries every value of its printed list at every site of the calm run.
 ///
-/// Says beforehand how many schedules there are, and afterwards that it was all of them, or how many not.
+/// With `--depth 2`, then every value at every site that comes later in the run with the first: all ordered pairs. Says
+/// beforehand how many schedules there are, and afterwards that it was all of them, or which not.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   chronodrome exhaust scenarios/charge-card.json
+  chronodrome exhaust scenarios/charge-card.json --depth 2
+  chronodrome exhaust scenarios/mail.json --around 20
   chronodrome exhaust scenarios --budget 10m")]
 pub(super) struct Args {
     /// Scenario files, or directories of them.
     #[arg(required = true, value_name = "SCENARIO")]
     paths: Vec<PathBuf>,
-    /// How many deviations a schedule has.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=1))]
+    /// The most deviations that a schedule has: 1 or 2.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     depth: u8,
+    /// Start also from so many worlds with other latencies, in each of which the calls of two actors may come in another
+    /// order.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    around: u16,
     /// Work for so long at most, over all scenarios.
     #[arg(long, value_name = "SPAN", value_parser = parse_time)]
     budget: Option<Span>,
+    /// Play also the pairs whose world is in the state of an earlier one as the second deviation strikes.
+    #[arg(long)]
+    no_prune: bool,
     /// How many threads; what is found does not depend on it. [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -61,28 +73,109 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     Ok(worst)
 }
 
+/// The worlds to start from: the scenario's own, and those with other latencies.
+fn worlds(loaded: &Loaded, around: u16) -> Vec<Loaded> {
+    let other = |seed| Loaded { path: loaded.path.clone(), scenario: loaded.scenario.with_latencies(seed) };
+    std::iter::once(loaded.clone()).chain((1..=u64::from(around)).map(other)).collect()
+}
+
 fn one(args: &Args, terminal: &Terminal, loaded: &Loaded, watch: &clock::Watch) -> Result<Exit, Stop> {
-    let scenario = &loaded.scenario;
-    let calm = clock::Watch::start(None);
-    let panicked = |panic| Stop::Panicked { what: format!("{} with the calm schedule", scenario.name), panic };
-    let plan = Plan::of(scenario).map_err(panicked)?;
+    let worlds = worlds(loaded, args.around);
+    let name = &*loaded.scenario.name;
     let jobs = args.jobs.map_or_else(cores, usize::from);
-    if !args.json {
-        let seconds = calm.elapsed().as_secs_f64() * plan.schedules() as f64 / jobs as f64;
-        let (sites, schedules) = (plan.sites.len(), grouped(plan.schedules()));
-        terminal.note(&format!("{}: {sites} sites, {schedules} schedules, about {seconds:.1} s", scenario.name));
+    let how = Exhaust { depth: args.depth, jobs, fail_fast: args.fail_fast, prune: !args.no_prune };
+    let mut starts: Vec<Start> = Vec::new();
+    let mut found = Findings::default();
+    for (place, world) in worlds.iter().enumerate() {
+        let scenario = &world.scenario;
+        let told = scenario.latencies.map_or_else(|| name.to_owned(), |seed| format!("{name} with latencies {seed}"));
+        let panicked = |panic| Stop::Panicked { what: format!("{told} with the calm schedule"), panic };
+        let plan = Plan::of(scenario).map_err(panicked)?;
+        let progress = terminal.progress(worlds.iter().map(|world| &*world.scenario.name).collect(), None);
+        let mut forecast =
+            Forecast { told: &told, quiet: args.json, terminal, progress, jobs, played: 0, took: 0.0, planned: 0 };
+        forecast.begin(&plan, scenario, args.depth);
+        let done = plan.run(scenario, place, how, &mut |news| forecast.hear(news).or_else(|| watch.halt()));
+        forecast.progress.finish();
+        for (key, group) in &done.findings.failures {
+            if !found.failures.keys().any(|(_, cause)| *cause == key.1) {
+                found.failures.insert(key.clone(), group.clone());
+            }
+        }
+        let exit = exit(&done);
+        starts.push(Start { latencies: scenario.latencies, done });
+        if exit > Exit::Violated || (args.fail_fast && exit != Exit::Held) {
+            break;
+        }
     }
-    let mut progress = terminal.progress(vec![&*scenario.name], None);
-    let done = plan.run(scenario, jobs, args.fail_fast, &mut |news| progress.hear(news).or_else(|| watch.halt()));
-    progress.finish();
-    let files = failures::write(&args.out, std::slice::from_ref(loaded), &done.findings, terminal)?;
-    let report = Report { scenario: &scenario.name, done: &done, files: &files };
+    let files = failures::write(&args.out, &worlds, &found, terminal)?;
+    let report = Report { scenario: name, starts: &starts, files: &files };
     if args.json {
         terminal.print_json(&report.document())?;
     } else {
         terminal.print(&report.text(terminal.style))?;
     }
-    Ok(exit(&done))
+    Ok(starts.iter().map(|start| exit(&start.done)).max().unwrap_or(Exit::Held))
+}
+
+/// How many calm runs the speed is measured by beforehand.
+const REHEARSALS: u32 = 4;
+
+/// Tells how many schedules are ahead, and about how long they will take: beforehand by the speed of the calm run, then
+/// by that of what was played.
+struct Forecast<'a> {
+    told: &'a str,
+    quiet: bool,
+    terminal: &'a Terminal,
+    progress: Progress<'a>,
+    jobs: usize,
+    played: u64,
+    /// Seconds that these took.
+    took: f64,
+    planned: u64,
+}
+
+impl Forecast<'_> {
+    fn begin(&mut self, plan: &Plan, subject: &dyn Subject, depth: u8) {
+        if self.quiet {
+            return;
+        }
+        let mut player = subject.player();
+        let watch = clock::Watch::start(None);
+        for _ in 0..REHEARSALS {
+            player.play(&Schedule::Calm, Options::default());
+        }
+        let each = watch.elapsed().as_secs_f64() / f64::from(REHEARSALS) / self.jobs as f64;
+        let sites = counted(plan.sites.len() as u64, "site", "sites");
+        let schedules = grouped(plan.schedules());
+        let mut text = format!("{}: {sites}, {schedules} schedules", self.told);
+        let mut ahead = plan.schedules();
+        if depth > 1 {
+            text.push_str(&format!(" of one deviation and some {} of two", grouped(plan.pairs_about())));
+            ahead += plan.pairs_about();
+        }
+        self.terminal.note(&format!("{text}, about {:.1} s", ahead as f64 * each));
+    }
+
+    fn hear(&mut self, news: News) -> Option<Halt> {
+        match news {
+            News::Played(count) => {
+                self.played += count;
+                self.took = self.progress.watch.elapsed().as_secs_f64();
+            }
+            News::Planned(count) => {
+                let known = std::mem::replace(&mut self.planned, count);
+                if known > 0 && !self.quiet {
+                    let each = self.took / self.played.max(1) as f64;
+                    let (more, seconds) = (count - known, (count - self.played) as f64 * each);
+                    let text = format!("{}: {} schedules of two deviations", self.told, grouped(more));
+                    self.terminal.note(&format!("{text}, about {seconds:.1} s"));
+                }
+            }
+            _ => {}
+        }
+        self.progress.hear(news)
+    }
 }
 
 /// The gravest of what was found.

@@ -15,7 +15,7 @@ pub(super) type Files = BTreeMap<(usize, Cause), String>;
 
 /// Writes the first failure of each cause into `directory`, which is made if it is not there, and plays each file
 /// once: one that does not fail in the same way is written, but not given, and `terminal` tells so. The calm
-/// schedule and a file's own list need no file: the scenario itself plays them.
+/// schedule and a file's own list need no file: the scenario itself plays them, unless the latencies are others.
 pub(super) fn write(
     directory: &Path,
     loaded: &[Loaded],
@@ -25,8 +25,9 @@ pub(super) fn write(
     let mut written = Files::new();
     for (key, group) in &findings.failures {
         let subject = &loaded[key.0];
-        let own_list = subject.scenario.deviations.is_some();
-        if group.first.schedule == Schedule::Calm || own_list {
+        let own = &subject.scenario;
+        let plays_it = group.first.schedule == Schedule::Calm && own.latencies.is_none();
+        if plays_it || own.deviations.is_some() {
             continue;
         }
         let unwritable = |path: &Path| {

@@ -98,6 +98,7 @@ impl Player for Playing<'_> {
                 name: (*name).into(),
                 key: SiteKey::for_test(name),
                 faults: faults.clone(),
+                state: None,
             };
             outcome.sites = self.fake.sites.iter().map(site).collect();
         }

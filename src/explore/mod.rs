@@ -177,6 +177,9 @@ pub(crate) fn in_words(schedule: &Schedule) -> String {
         Schedule::Calm => "the calm schedule".to_owned(),
         Schedule::Seed(seed) => format!("seed {seed}"),
         Schedule::Fixed(list) if list.len() == 1 => format!("the deviation at `{}`", list[0].site),
+        Schedule::Fixed(list) if list.len() == 2 => {
+            format!("the deviations at `{}` and `{}`", list[0].site, list[1].site)
+        }
         Schedule::Fixed(list) => format!("{} listed deviations", list.len()),
     }
 }

@@ -24,6 +24,7 @@ const ORDER: &[&str] = &[
     "agents",
     "inputs",
     "load",
+    "latencies",
     "faults",
     "deviations",
     "expect",

@@ -196,6 +196,8 @@ pub struct Scenario {
     pub agents: BTreeMap<Name, AgentScript>,
     /// What comes in, in order of time; of the same instant, in order of the file, a `load` last.
     pub inputs: Vec<Input>,
+    /// A seed of latencies other than the calm ones; they belong to the world, as its inputs do, and to no schedule.
+    pub latencies: Option<u64>,
     /// What may go wrong; nothing where `deviations` are given.
     pub faults: Faults,
     /// What does go wrong, and nothing else: the file is a regression.
@@ -210,4 +212,17 @@ pub struct Scenario {
     pub written_by: Option<Name>,
     /// The file's document as it was read.
     pub document: Json,
+}
+
+impl Scenario {
+    /// The same world with other latencies of its calls: each between half and sixteen times the calm one, as `seed`
+    /// and the call's site say. What is expected of the calm schedule is not expected of it.
+    #[must_use]
+    pub fn with_latencies(&self, seed: u64) -> Scenario {
+        let mut document = (*self.document).clone();
+        if let serde_json::Value::Object(members) = &mut document {
+            members.insert("latencies".to_owned(), seed.into());
+        }
+        Scenario { latencies: Some(seed), document: Json::new(document), ..self.clone() }
+    }
 }

@@ -139,6 +139,7 @@ impl Runner {
             faults: scenario.faults.clone(),
             tools: scenario.outside.clone(),
             latency: runtime.store_latency.part(2),
+            latencies: scenario.latencies,
             store,
             inputs: scenario.inputs.iter().map(|input| input.at).collect(),
             events_max: EVENTS_MAX + EVENTS_MAX_PER_INPUT * scenario.inputs.len() as u64,
@@ -176,7 +177,8 @@ impl Runner {
         }
         let ends = self.ends(&remains, &bench.happened);
         let mut expectations = judge(&self.scenario.expect, &ends);
-        if *schedule == Schedule::Calm && self.scenario.deviations.is_none() {
+        let calm = *schedule == Schedule::Calm && self.scenario.latencies.is_none();
+        if calm && self.scenario.deviations.is_none() {
             expectations.extend(judge(&self.scenario.expect_calm, &ends));
         }
         Outcome {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::task::Waker;
 
+use super::course::Course;
 use super::decide::{Decider, Place};
 use super::executor::{Agenda, Group};
 use super::outside::OutsideWorld;
@@ -18,7 +19,7 @@ use crate::store::memory::{Memory, Surroundings};
 use super::transport::Calls;
 
 /// Who calls: a worker by its place, or a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Caller {
     Worker(usize),
     Input(u32),
@@ -26,7 +27,7 @@ pub(super) enum Caller {
 }
 
 /// What may be on the agenda.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(super) enum Due {
     /// A request that its caller's pause held back is sent.
     Dispatch(u32),
@@ -53,7 +54,7 @@ pub(super) enum Due {
 }
 
 /// A parked lease poll.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct ParkedPoll {
     pub call: u32,
     pub since: Timestamp,
@@ -143,7 +144,7 @@ pub(super) enum Wish {
 }
 
 /// Whether and how the store can be reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Reach {
     Up,
     /// Requests are lost.
@@ -158,6 +159,8 @@ pub(super) struct Core {
     pub start: Timestamp,
     pub tick: Span,
     pub latency: Span,
+    /// Keys the latencies of calls, where they are not the calm ones.
+    pub latencies: Option<u64>,
     pub agenda: Agenda<Due>,
     pub workers: Vec<WorkerState>,
     pub worker_names: Vec<Name>,
@@ -174,6 +177,8 @@ pub(super) struct Core {
     pub tries: Tries,
     pub effects: BTreeMap<EffectId, (RunId, Step, Name)>,
     pub hash: RunningHash,
+    /// What the world did so far, where somebody wants to know its state at each site.
+    pub course: Option<Course>,
     pub events: u64,
     pub lost_leases: u32,
     /// Tails that wait at the store for an entry.
@@ -189,6 +194,7 @@ impl Core {
             start: header.start,
             tick: header.poll,
             latency: setup.latency,
+            latencies: setup.latencies,
             agenda: Agenda::default(),
             workers: header.workers.iter().cloned().map(WorkerState::new).collect(),
             worker_names: header.workers.clone(),
@@ -200,6 +206,7 @@ impl Core {
             reach: Reach::Up,
             reach_turn: 0,
             outside: OutsideWorld::new(&setup.tools),
+            course: decider.listing.is_some().then(Course::default),
             decider,
             aliases: Aliases::new(&header.scenario, header.start),
             tries: Tries::default(),
@@ -217,6 +224,9 @@ impl Core {
         self.events += 1;
         self.hash.note(&self.now.as_micros());
         self.hash.note(&event);
+        if let Some(course) = &mut self.course {
+            course.note_event(self.now, &event);
+        }
         self.watcher.borrow_mut().observe(self.now, event);
     }
 
@@ -238,6 +248,7 @@ impl Core {
     /// Decides about something that is no call.
     pub fn decide_other(&mut self, who: Who, class: Class, called: Called, what: &'static str) -> Option<Fault> {
         let site = self.tries.next(who, class.number(), 0);
+        self.note_state();
         let worker = match who {
             Who::Worker(worker) => Some(&self.worker_names[worker]),
             _ => None,

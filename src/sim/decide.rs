@@ -52,6 +52,8 @@ pub(super) struct Decider {
     event: Option<Event>,
     /// The sites that came up, where somebody wants to know.
     pub listing: Option<Vec<SiteListing>>,
+    /// The world's state at the site that comes up next, where it is known.
+    pub state: Option<u128>,
 }
 
 impl Decider {
@@ -86,6 +88,7 @@ impl Decider {
             taken: Vec::new(),
             event: None,
             listing: list.then(Vec::new),
+            state: None,
         }
     }
 
@@ -121,7 +124,7 @@ impl Decider {
         let mut named = || name.get_or_insert_with(|| (words.take().expect("made once"))()).clone();
         if let Some(listing) = &mut self.listing {
             let faults = values(place.class, self.lease, place.tool);
-            listing.push(SiteListing { name: named(), key, faults });
+            listing.push(SiteListing { name: named(), key, faults, state: self.state.take() });
         }
         let fault = match &self.mode {
             Mode::Calm => None,
@@ -410,7 +413,7 @@ mod tests {
             workers: Vec::new(),
         };
         let (tools, latency, store) = (BTreeMap::new(), Span::from_millis(1), Default::default());
-        Setup { header, faults, tools, latency, store, inputs: Vec::new(), events_max: 1 }
+        Setup { header, faults, tools, latency, latencies: None, store, inputs: Vec::new(), events_max: 1 }
     }
 
     /// What a schedule has at so many reads.

@@ -175,6 +175,11 @@ impl<E> Agenda<E> {
         self.heap.pop().map(|Reverse((at, _, Payload(event)))| (at, event))
     }
 
+    /// What is scheduled and has not come, in no particular order, but always in the same.
+    pub fn pending(&self) -> impl Iterator<Item = (Timestamp, u64, &E)> {
+        self.heap.iter().map(|Reverse((at, number, Payload(event)))| (*at, *number, event))
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.heap.clear();

@@ -150,8 +150,11 @@ impl Drop for Sleep {
 
 impl Host for Machine {
     fn now(&self) -> Timestamp {
-        let core = self.core.borrow();
+        let mut core = self.core.borrow_mut();
         let off = self.worker().map_or(Span::ZERO, |worker| core.workers[worker].clock_off);
+        if let Some(course) = &mut core.course {
+            course.note(&off);
+        }
         core.now + off
     }
 

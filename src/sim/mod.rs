@@ -10,6 +10,7 @@
 //! It knows no runtime and no scenario: programs come as a [`Cast`], and who judges is a [`Watcher`].
 
 mod core;
+mod course;
 mod decide;
 mod executor;
 pub mod faults;

@@ -175,6 +175,10 @@ pub struct SiteListing {
     pub key: SiteKey,
     /// Every value that exhaust tries there.
     pub faults: Vec<Fault>,
+    /// The state of the world as it came up, where that is known: two worlds of a scenario that are in the same state
+    /// at a site go on alike, whatever else is listed for that site and those after it. It says nothing of what is
+    /// listed for sites before.
+    pub state: Option<u128>,
 }
 
 impl SiteListing {

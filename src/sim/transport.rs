@@ -6,7 +6,7 @@ use std::task::Waker;
 use super::core::{Around, Caller, Core, Due, ParkedPoll, Reach, Wish};
 use super::decide::Place;
 use super::schedule::{Fault, Point};
-use super::site::{Class, Site, Who, Words, call, run_of, subject};
+use super::site::{Class, Site, Who, Words, call, mix, run_of, subject};
 use crate::history::{About, Answer, Asked, CallNo, Called, Change, Event};
 use crate::kernel::{Body, CALL_TIMEOUT, CallError, Performed, Reply, Request, RunId, Span, Timestamp};
 
@@ -19,8 +19,10 @@ pub(super) struct Call {
     /// When the caller gives it up.
     pub deadline: Timestamp,
     pub latency: Span,
-    /// What happens to it; taken once it has happened.
+    /// What happens to it.
     pub fault: Option<Fault>,
+    /// Whether that has happened, and its fault means nothing any more.
+    pub spent: bool,
     /// Somebody waits for the outcome.
     pub waiting: bool,
     pub waker: Option<Waker>,
@@ -62,6 +64,11 @@ impl Calls {
         self.slots[place as usize].as_mut().expect("a call lives as long as it is used")
     }
 
+    /// Every call that is still used, by its place.
+    pub fn living(&self) -> impl Iterator<Item = (usize, &Call)> {
+        self.slots.iter().enumerate().filter_map(|(place, call)| Some((place, call.as_ref()?)))
+    }
+
     /// One use less; the last frees the place.
     pub fn let_go(&mut self, place: u32) {
         let call = self.at(place);
@@ -90,6 +97,7 @@ impl Core {
             deadline: self.now + limit,
             latency: self.latency,
             fault: None,
+            spent: false,
             waiting: true,
             waker: None,
             reply: None,
@@ -154,6 +162,7 @@ impl Core {
             Asked::Outside(perform) => (call::PERFORM, u64::from(perform.step.0)),
         };
         let site = self.tries.next(who, number, about);
+        self.note_state();
         let tool = match &asked {
             Asked::Outside(perform) => Some(self.outside.tool(&perform.effect.kind)),
             Asked::Store(_) => None,
@@ -258,12 +267,19 @@ impl Core {
 
     /// Calm latencies differ by a fixed part of the site, so that nothing hangs on ties.
     fn base_latency(&self, caller: Caller, site: Site) -> Span {
-        let own = site.key().0 % u64::try_from(self.latency.as_micros() / 100 + 1).unwrap_or(1);
+        let key = site.key().0;
+        let latency = match self.latencies {
+            Some(seed) => varied(self.latency, mix(seed, key)),
+            None => {
+                let own = key % u64::try_from(self.latency.as_micros() / 100 + 1).unwrap_or(1);
+                self.latency + Span::from_micros(i64::try_from(own).unwrap_or(0))
+            }
+        };
         let slow = match caller {
             Caller::Worker(worker) => i64::from(self.workers[worker].slow),
             _ => 1,
         };
-        (self.latency + Span::from_micros(i64::try_from(own).unwrap_or(0))).times(slow)
+        latency.times(slow)
     }
 
     /// A request leaves its caller, and will arrive unless it is lost.
@@ -317,6 +333,7 @@ impl Core {
         let to_store = matches!(call.asked, Asked::Store(_));
         let cut = matches!(caller, Caller::Worker(worker) if self.workers[worker].cut.is_some());
         if cut || (to_store && self.reach == Reach::Silent) {
+            self.calls.at(place).spent = true;
             self.time_out(place);
             return;
         }
@@ -399,6 +416,10 @@ impl Core {
         };
         let reply = self.memory.apply(self.now, request, &mut around, &mut changes);
         for event in around.taken {
+            // What the store has been told may show much later.
+            if let Some(course) = &mut self.course {
+                course.note(&event);
+            }
             self.note(event);
         }
         (reply, changes)
@@ -411,6 +432,7 @@ impl Core {
         if call.reply.is_some() || call.settled {
             return;
         }
+        call.spent = true;
         let (caller, fault, latency, deadline) = (call.caller, call.fault, call.latency, call.deadline);
         if let Caller::Worker(worker) = caller {
             match fault {
@@ -560,6 +582,14 @@ impl Core {
         }
         self.calls.let_go(place);
     }
+}
+
+/// A latency between half and sixteen times the usual one, by a draw: its magnitude is drawn first, so that calls of two
+/// actors come in either order.
+fn varied(usual: Span, draw: u64) -> Span {
+    let least = (usual.as_micros().max(2) / 2) << (draw % 5);
+    let more = (draw >> 8) % u64::try_from(least).unwrap_or(1).max(1);
+    Span::from_micros(least.saturating_add(i64::try_from(more).unwrap_or(0)))
 }
 
 /// What a store's carrier gives to a caller.

@@ -26,6 +26,9 @@ pub struct Setup {
     pub tools: BTreeMap<Name, Tool>,
     /// How long a request, or a reply, travels.
     pub latency: Span,
+    /// A seed of other latencies: each call's is then between half and sixteen times that, by seed and site. Without
+    /// one, all are alike but for a hundredth.
+    pub latencies: Option<u64>,
     /// The store's own settings.
     pub store: memory::Config,
     /// When each input comes, after the start.
@@ -241,6 +244,9 @@ impl World<'_> {
                 }
             };
             if !frozen {
+                if let Some(course) = &mut self.core.borrow_mut().course {
+                    course.note(&task);
+                }
                 self.tasks.poll(task);
                 self.grant_wishes();
             }
@@ -308,6 +314,9 @@ impl World<'_> {
     /// Something on the agenda comes due.
     fn happen(&mut self, at: Timestamp, due: Due) {
         let mut core = self.core.borrow_mut();
+        if let Some(course) = &mut core.course {
+            course.note(&(at, due));
+        }
         if !core.is_live(&due) {
             core.forget(&[due]);
             return;

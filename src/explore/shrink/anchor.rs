@@ -112,8 +112,12 @@ mod tests {
     use crate::sim::SiteKey;
 
     fn moved(site: &str, sites: &[&str], reach: Reach, choice: usize) -> Option<String> {
-        let listing =
-            |name: &&str| SiteListing { name: (*name).into(), key: SiteKey::for_test(name), faults: Vec::new() };
+        let listing = |name: &&str| SiteListing {
+            name: (*name).into(),
+            key: SiteKey::for_test(name),
+            faults: Vec::new(),
+            state: None,
+        };
         let sites: Vec<SiteListing> = sites.iter().map(listing).collect();
         let mut list = [deviation(site)];
         let workers = ["w1".into(), "w2".into()];

@@ -39,7 +39,7 @@ pub const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 const START: Timestamp = Timestamp::from_micros(1_735_689_600_000_000);
 
 /// The fields of a scenario file.
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 17] = [
     "$schema",
     "format",
     "name",
@@ -50,6 +50,7 @@ const FIELDS: [&str; 16] = [
     "agents",
     "inputs",
     "load",
+    "latencies",
     "faults",
     "deviations",
     "expect",
@@ -166,6 +167,7 @@ fn scenario(doc: &Doc<'_>) -> Decoded<Scenario> {
         outside,
         agents,
         inputs,
+        latencies: object.maybe("latencies", |doc| doc.integer(0, u64::MAX))?,
         faults,
         deviations,
         expect,
