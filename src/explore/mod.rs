@@ -22,6 +22,8 @@ pub mod recorded;
 pub mod replay;
 pub mod results;
 pub mod shrink;
+#[cfg(feature = "proptest")]
+pub mod strategy;
 pub mod sweep;
 
 pub use agree::{Difference, Divergence};
