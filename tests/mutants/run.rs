@@ -1,9 +1,10 @@
-//! Planted bugs: each `*.patch` beside this file is applied to a copy of the sources, built apart and judged, first
-//! by every single deviation, then by at most 1 000 seeds over all scenarios.
+//! Planted bugs: each `*.patch` beside this file is applied to a copy of the sources, built apart and judged: by every
+//! single deviation, and by seeds over all scenarios. What the seeds find is shrunk, and its file is played again, by the
+//! planted bug (it must fail) and by the sources as they are (it must hold).
 //!
-//! `cargo run --example mutants [NAME…]` prints a table: mutant, killed by, schedules needed, seconds. A mutant that
-//! survives, or that another invariant kills than its patch names, ends it with 1. The text before the diff says
-//! what is planted; in it, `What: …` is the title, and `Caught by: a, b` names the invariants that may catch it.
+//! `cargo run --example mutants [NAME…]` prints a table. A mutant that survives, that another invariant kills than its
+//! patch names, or whose smallest failure is larger than the one that exhaust finds, ends it with 1. The text before the
+//! diff says what is planted; in it, `What: …` is the title, and `Caught by: a, b` names the invariants that may catch it.
 
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "it measures how long people wait")]
 
@@ -18,10 +19,10 @@ use serde_json::Value;
 /// What is copied of the repository.
 const COPIED: &[&str] = &["Cargo.toml", "Cargo.lock", "src", "scenarios", "benches", "tests"];
 
-/// Seeds, over all scenarios.
-const SEEDS_MOST: u64 = 1_000;
+/// Seeds of each scenario.
+const SEEDS: &str = "500";
 
-/// A judge that takes longer than this is ended: the mutant hangs.
+/// A command that takes longer than this is ended: the mutant hangs.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 struct Mutant {
@@ -31,13 +32,26 @@ struct Mutant {
     caught_by: Vec<String>,
 }
 
-/// How a mutant ended.
-struct Verdict {
-    /// The invariant, or how else it was noticed; none if it survived.
-    killed_by: Option<String>,
-    by_exhaust: bool,
+/// What a search found.
+struct Kill {
+    /// The invariant, or how else it was noticed; none if nothing was found.
+    by: Option<String>,
     schedules: u64,
     took: Duration,
+    /// What was found, as the command tells it.
+    failure: Value,
+}
+
+/// How a mutant ended.
+struct Verdict {
+    exhaust: Kill,
+    sweep: Kill,
+    /// Deviations of the first failure, before and after it was shrunk.
+    shrunk: Option<(u64, u64)>,
+    /// The fewest deviations with which exhaust finds that failure in its scenario.
+    least: Option<u64>,
+    /// Whether the file of the smallest failure fails in the mutant, and holds without it.
+    replays: Option<bool>,
 }
 
 fn main() -> ExitCode {
@@ -56,33 +70,57 @@ fn judge_all(wanted: &[String]) -> io::Result<bool> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let mutants = mutants(&root.join("tests/mutants"), wanted)?;
     let workshop = tempfile::tempdir()?;
-    let scenarios = count_scenarios(&root.join("scenarios"))?;
-    println!("| mutant | killed by | found by | schedules | seconds | what |\n|---|---|---|---|---|---|");
+    let (copy, target) = (workshop.path().join("copy"), workshop.path().join("target"));
+    copy_sources(&root, &copy)?;
+    let sound = workshop.path().join("sound");
+    fs::copy(build(&copy, &target)?, &sound)?;
+    fs::remove_dir_all(&copy)?;
+    println!(
+        "| mutant | exhaust: killed by | after | s | sweep: killed by | after | s | deviations | least | replays | what |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
     let mut all = true;
     for mutant in &mutants {
-        let copy = workshop.path().join("copy");
         copy_sources(&root, &copy)?;
         apply(&mutant.patch, &copy)?;
-        let binary = build(&copy, &workshop.path().join("target"))?;
-        let verdict = judge(&binary, &copy, scenarios)?;
+        let verdict = judge(&build(&copy, &target)?, &sound, &copy)?;
         all &= tell(mutant, &verdict);
         fs::remove_dir_all(&copy)?;
     }
     Ok(all)
 }
 
-/// Prints the line of a mutant; whether it was killed as it should be.
+/// Prints the line of a mutant; whether all is as it should be.
 fn tell(mutant: &Mutant, verdict: &Verdict) -> bool {
+    let Verdict { exhaust, sweep, shrunk, least, replays } = verdict;
     let named = |killer: &String| mutant.caught_by.is_empty() || mutant.caught_by.contains(killer);
-    let (killer, good) = match &verdict.killed_by {
-        None => ("**survived**".to_owned(), false),
-        Some(killer) if named(killer) => (format!("`{killer}`"), true),
-        Some(killer) => (format!("`{killer}`, **not** {}", mutant.caught_by.join(", ")), false),
+    let killer = |kill: &Kill| match &kill.by {
+        None => "—".to_owned(),
+        Some(killer) if named(killer) => format!("`{killer}`"),
+        Some(killer) => format!("`{killer}` (!)"),
     };
-    let by = if verdict.by_exhaust { "exhaust" } else { "sweep" };
-    let (schedules, seconds) = (verdict.schedules, verdict.took.as_secs_f64());
-    println!("| {} | {killer} | {by} | {schedules} | {seconds:.1} | {} |", mutant.name, mutant.what);
-    good
+    let after = |kill: &Kill| kill.by.as_ref().map_or("—".to_owned(), |_| kill.schedules.to_string());
+    let seconds = |kill: &Kill| format!("{:.1}", kill.took.as_secs_f64());
+    let sizes = shrunk.map_or("—".to_owned(), |(before, after)| format!("{before} → {after}"));
+    let fewest = least.map_or("—".to_owned(), |least| least.to_string());
+    let replays_so = replays.map_or("—", |replays| if replays { "yes" } else { "**no**" });
+    println!(
+        "| {} | {} | {} | {} | {} | {} | {} | {sizes} | {fewest} | {replays_so} | {} |",
+        mutant.name,
+        killer(exhaust),
+        after(exhaust),
+        seconds(exhaust),
+        killer(sweep),
+        after(sweep),
+        seconds(sweep),
+        mutant.what
+    );
+    let killers: Vec<&String> = [exhaust, sweep].into_iter().filter_map(|kill| kill.by.as_ref()).collect();
+    let is_least = match (shrunk, least) {
+        (Some((_, after)), Some(least)) => after <= least,
+        _ => true,
+    };
+    killers.iter().any(|killer| named(killer)) && is_least && *replays != Some(false)
 }
 
 /// The mutants of `directory` in order of their names; only those wanted, if any are.
@@ -111,11 +149,6 @@ fn mutants(directory: &Path, wanted: &[String]) -> io::Result<Vec<Mutant>> {
     }
 }
 
-fn count_scenarios(directory: &Path) -> io::Result<u64> {
-    let loaded = chronodrome::explore::files::load_all(&[directory.to_owned()]).map_err(io::Error::other)?;
-    Ok(loaded.len() as u64)
-}
-
 fn copy_sources(root: &Path, copy: &Path) -> io::Result<()> {
     fs::create_dir_all(copy)?;
     for name in COPIED.iter().filter(|name| root.join(name).exists()) {
@@ -141,37 +174,64 @@ fn apply(patch: &Path, copy: &Path) -> io::Result<()> {
     if done.success() { Ok(()) } else { Err(io::Error::other(format!("{} does not apply", patch.display()))) }
 }
 
-/// Builds the command of the copy. What was built for the mutant before is used again.
+/// Builds the command of the copy, as tests are built: that is soonest. What was built before is used again.
 fn build(copy: &Path, target: &Path) -> io::Result<PathBuf> {
     let done = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--quiet", "--bin", "chronodrome"])
+        .args(["build", "--quiet", "--bin", "chronodrome"])
         .current_dir(copy)
         .env("CARGO_TARGET_DIR", target)
-        .env("CARGO_INCREMENTAL", "1")
-        .env("CARGO_PROFILE_RELEASE_LTO", "off")
-        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
-        .env("CARGO_PROFILE_RELEASE_DEBUG", "false")
+        .env("CARGO_PROFILE_DEV_DEBUG", "false")
         .status()?;
-    let built = target.join("release").join(format!("chronodrome{}", std::env::consts::EXE_SUFFIX));
+    let built = target.join("debug").join(format!("chronodrome{}", std::env::consts::EXE_SUFFIX));
     if done.success() { Ok(built) } else { Err(io::Error::other("the mutant does not build")) }
 }
 
-/// By exhaust first, then by seeds.
-fn judge(binary: &Path, copy: &Path, scenarios: u64) -> io::Result<Verdict> {
-    let started = Instant::now();
-    let exhaust = ["exhaust", "scenarios", "--fail-fast", "--budget", "2m", "--json", "--out", "failures"];
-    let (schedules, killed_by) = look(binary, copy, &exhaust)?;
-    if killed_by.is_some() {
-        return Ok(Verdict { killed_by, by_exhaust: true, schedules, took: started.elapsed() });
+fn judge(binary: &Path, sound: &Path, copy: &Path) -> io::Result<Verdict> {
+    let exhaust =
+        look(binary, copy, &["exhaust", "scenarios", "--fail-fast", "--budget", "2m", "--json", "--out", "one"])?;
+    let sweep =
+        look(binary, copy, &["sweep", "scenarios", "--fail-fast", "--seeds", SEEDS, "--json", "--out", "many"])?;
+    let (mut shrunk, mut least, mut replays) = (None, None, None);
+    if let (Some(file), Some(scenario)) = (sweep.failure["file"].as_str(), sweep.failure["scenario"].as_str()) {
+        let deviations = &sweep.failure["deviations"];
+        shrunk = deviations["before"].as_u64().zip(deviations["after"].as_u64());
+        let fails = run(binary, copy, &["replay", file])?.0 == Some(1);
+        let holds = run(sound, copy, &["replay", file])?.0 == Some(0);
+        replays = Some(fails && holds);
+        let scenario = format!("scenarios/{scenario}.json");
+        let all = look(binary, copy, &["exhaust", &scenario, "--budget", "1m", "--json", "--out", "least"])?;
+        let same = |failure: &&Value| failure["invariant"] == sweep.failure["invariant"];
+        let failures = all.failure.as_array().into_iter().flatten().filter(same);
+        least = failures.filter_map(|failure| Some(failure["deviations"].as_array()?.len() as u64)).min();
     }
-    let seeds = SEEDS_MOST.div_ceil(scenarios.max(1)).to_string();
-    let sweep = ["sweep", "scenarios", "--fail-fast", "--seeds", &seeds, "--json", "--out", "failures"];
-    let (more, killed_by) = look(binary, copy, &sweep)?;
-    Ok(Verdict { killed_by, by_exhaust: false, schedules: schedules + more, took: started.elapsed() })
+    Ok(Verdict { exhaust, sweep, shrunk, least, replays })
 }
 
-/// Runs the command; how many schedules it played, and what was broken.
-fn look(binary: &Path, copy: &Path, arguments: &[&str]) -> io::Result<(u64, Option<String>)> {
+/// Runs a command that searches; how many schedules it played, and what was broken.
+fn look(binary: &Path, copy: &Path, arguments: &[&str]) -> io::Result<Kill> {
+    let started = Instant::now();
+    let (code, text) = run(binary, copy, arguments)?;
+    let took = started.elapsed();
+    let documents: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let schedules = documents.iter().filter_map(|document| document["schedules"].as_u64()).sum();
+    let failures: Vec<Value> =
+        documents.iter().filter_map(|document| document["failures"].as_array()).flatten().cloned().collect();
+    let invariant = failures.first().and_then(|failure| failure["invariant"].as_str());
+    let by = match code {
+        None => Some("hangs".to_owned()),
+        Some(0) => None,
+        Some(1) => Some(invariant.unwrap_or("a broken promise").to_owned()),
+        Some(3) => Some("same-history".to_owned()),
+        Some(70) => Some("panics".to_owned()),
+        code => return Err(io::Error::other(format!("{arguments:?} ended with {code:?}"))),
+    };
+    let is_one = arguments.contains(&"--fail-fast");
+    let failure = if is_one { failures.into_iter().next().unwrap_or_default() } else { Value::Array(failures) };
+    Ok(Kill { by, schedules, took, failure })
+}
+
+/// Runs a command to its end: its exit code, none if it hangs, and what it printed.
+fn run(binary: &Path, copy: &Path, arguments: &[&str]) -> io::Result<(Option<i32>, String)> {
     let output = copy.join("output.json");
     let started = Instant::now();
     let mut child = Command::new(binary)
@@ -187,20 +247,9 @@ fn look(binary: &Path, copy: &Path, arguments: &[&str]) -> io::Result<(u64, Opti
         if started.elapsed() > PATIENCE {
             child.kill()?;
             child.wait()?;
-            return Ok((0, Some("hangs".to_owned())));
+            return Ok((None, String::new()));
         }
         std::thread::sleep(Duration::from_millis(20));
     };
-    let text = fs::read_to_string(&output)?;
-    let documents: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let schedules = documents.iter().filter_map(|document| document["schedules"].as_u64()).sum();
-    let invariant = documents.iter().find_map(|document| document["failures"][0]["invariant"].as_str());
-    let killed_by = match status.code() {
-        Some(0) => None,
-        Some(1) => Some(invariant.unwrap_or("a broken promise").to_owned()),
-        Some(3) => Some("same-history".to_owned()),
-        Some(70) => Some("panics".to_owned()),
-        code => return Err(io::Error::other(format!("{arguments:?} ended with {code:?}"))),
-    };
-    Ok((schedules, killed_by))
+    Ok((status.code(), fs::read_to_string(&output)?))
 }
