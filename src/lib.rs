@@ -14,4 +14,6 @@ pub mod sim;
 pub mod store;
 pub mod suite;
 
+#[cfg(feature = "proptest")]
+pub use explore::strategy::schedules;
 pub use suite::suite;

@@ -114,7 +114,7 @@ fn a_failure_is_shrunk_to_the_one_deviation_that_matters_and_its_file_plays_it()
         assert!(place.must(&format!("replay {file}"), 1).out.contains("it still violates effect-idempotent-once"));
     }
     let told = place.must("sweep --seeds 400", 1);
-    assert!(told.out.contains("shrunk to 1\n") && told.out.contains("\n    crash ("), "{}", told.out);
+    assert!(told.out.contains("shrunk to 1\n") && told.out.contains(": the worker dies when "), "{}", told.out);
     let commands = told.out.lines().filter(|line| line.trim().starts_with("chronodrome replay reports/")).count();
     assert!(commands >= 1, "{}", told.out);
 }
@@ -211,6 +211,32 @@ fn a_sweep_that_is_killed_loses_nothing_that_was_finished() {
     assert!(joined["schedules"].as_u64() >= document["schedules"].as_u64());
     let counted: BTreeSet<String> = place.read("reports/results.jsonl").lines().map(ToOwned::to_owned).collect();
     assert_eq!(counted.len(), place.read("reports/results.jsonl").lines().count(), "no line stands there twice");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_leaves_the_summary_and_the_same_in_result_lines() {
+    use std::io::{BufRead, BufReader, Read};
+    let place = Place::new();
+    let mut child = place.start("sweep --time 1h --json");
+    // The first failure is told at once: from then on the sweep is under way.
+    let mut first = String::new();
+    let mut errors = BufReader::new(child.stderr.take().expect("it is piped"));
+    errors.read_line(&mut first).expect("it is told");
+    assert!(first.contains("FAILED twice"), "{first}");
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
+    assert!(killed.success());
+    let mut out = String::new();
+    child.stdout.take().expect("it is piped").read_to_string(&mut out).expect("it is text");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    let own: Value = serde_json::from_str(&out).expect("one document");
+    assert_eq!(own["halted"], json!("interrupt"));
+    let file = first_failure(&own)["file"].as_str().expect("a file is written all the same");
+    place.must(&format!("replay {file}"), 1);
+    let joined = place.must("merge reports/results.jsonl --json", 1).document();
+    for field in ["schedules", "failures", "scenarios", "never_reached", "coverage", "residual_bound"] {
+        assert_eq!(joined[field], own[field], "{field}");
+    }
 }
 
 #[test]

@@ -72,3 +72,55 @@ fn thirty_deviations_of_a_double_charge_become_one_in_few_replays() {
     assert!(shrunk.replays <= 300, "{}", shrunk.replays);
     insta::assert_snapshot!(json!(shrunk.deviations).to_string());
 }
+
+#[test]
+fn the_scenario_of_a_double_charge_becomes_one_charge() {
+    let scenario = scenario(&double_charge());
+    let failure = failure(&scenario, 30, violates("effect-idempotent-once"));
+    let shrunk = shrunk(&scenario, &failure, Limits::default());
+    assert_minimal(&shrunk);
+    assert_eq!(shrunk.after, 1);
+    let text = write::text(&shrunk.scenario);
+    let end = text.find("\"written_by\"").expect("it is said");
+    insta::assert_snapshot!(&text[..end]);
+}
+
+#[cfg(feature = "proptest")]
+mod as_a_property {
+    use super::*;
+    use chronodrome::schedules;
+    use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestError, TestRunner};
+
+    fn runner(file: &'static str) -> TestRunner {
+        let failure_persistence = Some(Box::new(FileFailurePersistence::Direct(file)) as _);
+        TestRunner::new(Config { cases: 2_000, failure_persistence, ..Config::default() })
+    }
+
+    #[test]
+    fn a_failing_schedule_is_shrunk_by_what_the_test_asserts_and_comes_back_from_the_regressions() {
+        let scenario = scenario(&double_charge());
+        let directory = tempfile::tempdir().expect("a directory for the test");
+        let file = directory.path().join("regressions.txt").to_string_lossy().into_owned().leak();
+        let played = std::cell::RefCell::new(Vec::new());
+        let holds = |schedule: Schedule| {
+            let held = scenario.run(&schedule).held();
+            played.borrow_mut().push((schedule, held));
+            if held { Ok(()) } else { Err(TestCaseError::fail("charged twice")) }
+        };
+        let Err(TestError::Fail(_, Schedule::Fixed(list))) = runner(file).run(&schedules(&scenario), holds) else {
+            panic!("a list fails");
+        };
+        assert!(list.len() <= 2, "{list:#?}");
+        assert!(!scenario.run(&Schedule::Fixed(list.clone())).held());
+        for place in 0..list.len() {
+            let mut without = list.clone();
+            without.remove(place);
+            assert!(scenario.run(&Schedule::Fixed(without)).held(), "{}", list[place].site);
+        }
+        let first = played.take().into_iter().find(|(_, held)| !held).expect("one failed");
+        assert!(matches!(first.0, Schedule::Seed(_)));
+        let again = runner(file).run(&schedules(&scenario), holds);
+        assert!(matches!(again, Err(TestError::Fail(_, Schedule::Fixed(same))) if same == list));
+        assert_eq!(played.take()[0], first, "the noted failure is the first that is tried");
+    }
+}

@@ -29,7 +29,7 @@ pub(super) fn read(path: &Path) -> Result<ReadLines, Stop> {
 pub(super) struct ResultsFile {
     path: PathBuf,
     file: File,
-    /// What stands in it: a sweep that is played again writes nothing twice.
+    /// What stood in it beforehand: a sweep that is played again writes nothing twice.
     there: BTreeSet<Line>,
     /// The first write that failed; nothing is written after it.
     failed: Option<io::Error>,
@@ -68,7 +68,6 @@ impl ResultsFile {
         for line in lines {
             if !self.there.contains(&line) {
                 text.push_str(&line.to_text());
-                self.there.insert(line);
             }
         }
         if self.failed.is_none() && !text.is_empty() {

@@ -79,19 +79,28 @@ pub enum Amount {
     Times(u32),
 }
 
+/// Plays `schedule` and keeps its history: what a story is told from.
+///
+/// # Errors
+/// When the world panics.
+pub fn record(subject: &dyn Subject, schedule: &Schedule) -> Result<(Header, Vec<Record>, Outcome), Panic> {
+    contain(|| {
+        let mut player = subject.player();
+        let mut records = Vec::new();
+        let mut note = |record: &Record| records.push(record.clone());
+        let outcome = player.examine(schedule, Options { trace: Some(&mut note), ..Options::default() });
+        (player.header(), records, outcome)
+    })
+}
+
 /// Plays `schedule`, and if it fails, looks for the turning point and the nearest schedule that holds. `listener` may
 /// halt the search; what was found so far is given.
 ///
 /// # Errors
 /// When a world panics.
 pub fn explain(subject: &dyn Subject, schedule: &Schedule, listener: &mut Listener<'_>) -> Result<Explained, Panic> {
+    let (header, records, outcome) = record(subject, schedule)?;
     let mut player = contain(|| subject.player())?;
-    let mut records = Vec::new();
-    let outcome = contain(|| {
-        let mut note = |record: &Record| records.push(record.clone());
-        player.examine(schedule, Options { trace: Some(&mut note), ..Options::default() })
-    })?;
-    let header = player.header();
     let cause = (!outcome.held()).then(|| Cause::of(&outcome));
     let mut explained =
         Explained { header, records, outcome, cause, turning: None, nearest: None, variations: 0, halted: None };

@@ -22,12 +22,15 @@ pub mod recorded;
 pub mod replay;
 pub mod results;
 pub mod shrink;
+#[cfg(feature = "proptest")]
+pub mod strategy;
 pub mod sweep;
 
 pub use agree::{Difference, Divergence};
 pub use aim::{Aim, Known, KnownFailure};
 pub use batch::{Broken, Findings, Finished, Group, Sample, Stale, Tally};
 pub use contain::Panic;
+pub use explain::{Explained, explain};
 pub use fidelity::REPLAY_INVARIANTS;
 pub use files::{FilesError, Loaded};
 pub use fingerprint::{Fingerprint, Strike};

@@ -53,7 +53,7 @@ const FORMAT: u32 = 1;
 
 fn hint(error: &TraceError) -> &'static str {
     match error {
-        TraceError::Cut { .. } => "; --allow-truncated takes what is before it",
+        TraceError::Cut { .. } => "; `check --allow-truncated` judges what is before it",
         TraceError::Line { line: 1, .. } => "; a trace begins with its header, as `run --trace FILE` writes it",
         _ => "",
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::story::spacetime::{Drawing, draw, rows};
-use super::story::words::{befell, site_noun, span};
+use super::story::words::{site_noun, span};
 use super::story::{Case, tell};
 use super::{Style, counted, outcome};
 use crate::explore::Halt;
@@ -45,6 +45,12 @@ impl Report<'_> {
         Case::of_outcome(&self.explained.header, &self.explained.records, &self.explained.outcome)
     }
 
+    /// What a deviation did, as a sentence.
+    fn befell(&self, place: usize) -> String {
+        let said = tell(&self.case()).deviations.get(place).map(|named| named.said.clone());
+        said.unwrap_or_else(|| self.deviation(place).site.to_string())
+    }
+
     fn deviation(&self, place: usize) -> &Deviation {
         &self.explained.outcome.deviations[place]
     }
@@ -57,16 +63,17 @@ impl Report<'_> {
             Some(Turning::After(place)) => {
                 let number = place + 1;
                 let which = style.notable(&format!("deviation {number}"));
-                let befell = befell(&self.deviation(place).fault, &self.deviation(place).site);
+                let befell = self.befell(place);
                 let before = match place {
-                    0 => "without it all is well".to_owned(),
-                    _ => format!("with the {} before it alone all is well", counted(place as u64, "one", "ones")),
+                    0 => "without it that promise is kept".to_owned(),
+                    1 => "with deviation 1 alone that promise is kept".to_owned(),
+                    _ => format!("with the {place} before it alone that promise is kept"),
                 };
                 let after = match all - number {
                     0 => String::new(),
                     more => format!(" ({} not needed)", counted(more as u64, "later one is", "later ones are")),
                 };
-                format!("From {which} on calm does not save it (it {befell}); {before}{after}.")
+                format!("From {which} on calm does not save it: {befell}; {before}{after}.")
             }
             None if self.explained.halted.is_some() => interrupted(self.explained.halted),
             None => "Played as a list of its deviations it does not fail in the same way.".to_owned(),
@@ -77,9 +84,9 @@ impl Report<'_> {
     fn nearest(&self, style: Style) -> String {
         match &self.explained.nearest {
             Some(Nearest { place, change: Milder::Dropped }) => {
-                let what = befell(&self.deviation(*place).fault, &self.deviation(*place).site);
+                let what = self.befell(*place);
                 let which = style.good(&format!("Without deviation {}", place + 1));
-                format!("{which} (it {what}) all holds; no milder one was found with which it does.")
+                format!("{which} all holds ({what}); with a milder one it does not.")
             }
             Some(Nearest { place, change: Milder::Instead { holds, fails, to, from } }) => {
                 let deviation = self.deviation(*place);

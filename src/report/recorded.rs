@@ -101,9 +101,9 @@ pub fn diff_text(compared: &Compared, names: [&str; 2], style: Style) -> String 
     if let Some(first) = &compared.first {
         let after = counted(first.after as u64, "event", "events");
         let _ = writeln!(text, "  first after {after} in common (line {})", first.after + 2);
-        for (sign, event) in ["-", "+"].iter().zip(&first.events) {
-            let _ = writeln!(text, "    {sign} {}", event.as_ref().map_or_else(|| "it ends".to_owned(), one_line));
-        }
+        let events = [0, 1].map(|side| first.events[side].as_ref().map_or_else(|| "it ends".to_owned(), one_line));
+        let [mine, yours] = excerpts(&events);
+        let _ = writeln!(text, "    - {mine}\n    + {yours}");
     }
     let _ = writeln!(text, "  {}", style.dim("what follows"));
     let rows = follows(&compared.each);
@@ -119,6 +119,23 @@ pub fn diff_text(compared: &Compared, names: [&str; 2], style: Style) -> String 
 
 fn one_line(record: &Record) -> String {
     serde_json::to_string(record).unwrap_or_else(|error| error.to_string())
+}
+
+/// So many letters of an event are shown, from so many before the first that differs.
+const SHOWN_MOST: usize = 160;
+const SHOWN_BEFORE: usize = 60;
+
+/// Two events around the first letter in which they differ.
+fn excerpts(events: &[String; 2]) -> [String; 2] {
+    let same = events[0].chars().zip(events[1].chars()).take_while(|(mine, yours)| mine == yours).count();
+    [0, 1].map(|side| {
+        let text: Vec<char> = events[side].chars().collect();
+        let start = if text.len() <= SHOWN_MOST { 0 } else { same.saturating_sub(SHOWN_BEFORE) };
+        let end = text.len().min(start + SHOWN_MOST);
+        let shown: String = text[start..end].iter().collect();
+        let (before, after) = (if start > 0 { "…" } else { "" }, if end < text.len() { "…" } else { "" });
+        format!("{before}{shown}{after}")
+    })
 }
 
 /// What each history comes to, line by line.

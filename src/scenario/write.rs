@@ -26,6 +26,29 @@ pub fn regression(scenario: &Scenario, deviations: &[Deviation], violates: &str)
     regression
 }
 
+/// `scenario` before anything goes wrong in it: no faults but their `until`, no deviations, every id that follows from a
+/// place in the file written out. `calm` makes what is expected of the calm schedule expected of every schedule.
+pub(crate) fn bare(scenario: &Scenario, calm: bool) -> Scenario {
+    let mut bare = scenario.clone();
+    bare.faults.plans.clear();
+    (bare.deviations, bare.violates, bare.written_by) = (None, None, None);
+    let mut document = (*scenario.document).clone();
+    if let Value::Object(members) = &mut document {
+        members.retain(|key, _| !["deviations", "violates", "written_by"].contains(&key.as_str()));
+        members.insert("faults".to_owned(), json!({ "until": at(scenario.faults.until) }));
+        fill_ids(members);
+        if calm {
+            bare.expect.append(&mut bare.expect_calm);
+            let of_calm = members.remove("expect_calm").and_then(|list| list.as_array().cloned());
+            if let Some(list) = members.entry("expect").or_insert_with(|| json!([])).as_array_mut() {
+                list.extend(of_calm.into_iter().flatten());
+            }
+        }
+    }
+    bare.document = Json::new(document);
+    bare
+}
+
 /// The text of a scenario's file. Read again it gives the same scenario, and written again the same text.
 pub fn text(scenario: &Scenario) -> String {
     layout::text(&scenario.document)
@@ -36,8 +59,8 @@ fn document(scenario: &Scenario) -> Value {
     let mut document: Value = (*scenario.document).clone();
     fill_effects(&mut document);
     let Value::Object(members) = &mut document else { return document };
-    fill_inputs(members);
-    fill_loads(members);
+    fill_ids(members);
+    fill_senders(members);
     let tools = scenario.outside.iter().map(|(name, tool)| (name.to_string(), tool_document(tool)));
     members.extend([
         ("format".to_owned(), json!(1)),
@@ -49,6 +72,9 @@ fn document(scenario: &Scenario) -> Value {
         ("deviations".to_owned(), json!(scenario.deviations)),
         ("written_by".to_owned(), json!(scenario.written_by)),
     ]);
+    let optional = ["outside", "inputs", "load", "expect", "expect_calm"];
+    let is_empty = |value: &Value| *value == json!([]) || *value == json!({});
+    members.retain(|key, value| !optional.contains(&key.as_str()) || !is_empty(value));
     members.remove("violates");
     if let Some(violates) = &scenario.violates {
         members.insert("violates".to_owned(), json!(violates));
@@ -110,35 +136,49 @@ fn fill_effects(document: &mut Value) {
     });
 }
 
-/// Time and id of inputs, and the sender of messages.
-fn fill_inputs(members: &mut Map<String, Value>) {
-    let inputs = members.get_mut("inputs").and_then(Value::as_array_mut);
-    for (place, input) in inputs.into_iter().flatten().enumerate() {
-        let Some(input) = input.as_object_mut() else { continue };
-        fill(input, "at", || json!("+0s"));
-        let others = ["cancel", "redrive", "resume", "tail", "stop", "version"];
-        if others.iter().any(|kind| input.contains_key(*kind)) {
-            continue;
+/// The ids of messages, signals and loads, which follow from their place in the file where it gives none.
+fn fill_ids(members: &mut Map<String, Value>) {
+    for (place, input) in inputs(members).into_iter().enumerate() {
+        if is_sent(input) {
+            fill(input, "id", || json!(format!("input-{}", place + 1)));
         }
-        fill(input, "id", || json!(format!("input-{}", place + 1)));
-        if !input.contains_key("signal") {
-            fill(input, "from", || json!("client"));
-        }
+    }
+    for (place, load) in loads(members).into_iter().enumerate() {
+        fill(load, "id", || json!(format!("load-{}", place + 1)));
     }
 }
 
-fn fill_loads(members: &mut Map<String, Value>) {
+/// The times of inputs, and the senders of messages.
+fn fill_senders(members: &mut Map<String, Value>) {
+    for input in inputs(members) {
+        fill(input, "at", || json!("+0s"));
+        if is_sent(input) && !input.contains_key("signal") {
+            fill(input, "from", || json!("client"));
+        }
+    }
+    for load in loads(members) {
+        fill(load, "from", || json!("client"));
+    }
+}
+
+/// Whether an input is a message or a signal.
+fn is_sent(input: &Map<String, Value>) -> bool {
+    let others = ["cancel", "redrive", "resume", "tail", "stop", "version"];
+    !others.iter().any(|kind| input.contains_key(*kind))
+}
+
+fn inputs(members: &mut Map<String, Value>) -> Vec<&mut Map<String, Value>> {
+    let inputs = members.get_mut("inputs").and_then(Value::as_array_mut);
+    inputs.into_iter().flatten().filter_map(Value::as_object_mut).collect()
+}
+
+fn loads(members: &mut Map<String, Value>) -> Vec<&mut Map<String, Value>> {
     let loads = match members.get_mut("load") {
         Some(Value::Array(loads)) => loads.iter_mut().collect(),
         Some(load) => vec![load],
         None => Vec::new(),
     };
-    for (place, load) in loads.into_iter().enumerate() {
-        if let Some(load) = load.as_object_mut() {
-            fill(load, "id", || json!(format!("load-{}", place + 1)));
-            fill(load, "from", || json!("client"));
-        }
-    }
+    loads.into_iter().filter_map(Value::as_object_mut).collect()
 }
 
 fn fill(members: &mut Map<String, Value>, key: &str, value: impl FnOnce() -> Value) {

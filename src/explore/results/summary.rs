@@ -285,7 +285,7 @@ impl<'a> Sorted<'a> {
 
     /// The scenarios by name, with how many schedules of each were to be played.
     fn scenarios(&self) -> Result<Vec<ScenarioSummary>, SummaryError> {
-        let mut entries: BTreeMap<&str, (&ScenarioEntry, Vec<Option<[u64; 2]>>)> = BTreeMap::new();
+        let mut entries: BTreeMap<&str, (&ScenarioEntry, Ranges)> = BTreeMap::new();
         for sweep in &self.sweeps {
             if sweep.format != FORMAT || sweep.written_by != WRITTEN_BY {
                 return Err(SummaryError::Version(sweep.written_by.clone()));
@@ -302,7 +302,7 @@ impl<'a> Sorted<'a> {
                 seeds.push(sweep.seeds);
             }
         }
-        let scenario = |(entry, seeds): &(&ScenarioEntry, Vec<Option<[u64; 2]>>)| ScenarioSummary {
+        let scenario = |(entry, seeds): &(&ScenarioEntry, Ranges)| ScenarioSummary {
             id: entry.id.clone(),
             name: entry.name.clone(),
             path: entry.path.clone(),
@@ -348,6 +348,9 @@ impl<'a> Sorted<'a> {
         found.min_by_key(|file| (file.shrunk.is_none(), file.deviations.len(), *file)).copied()
     }
 }
+
+/// Seeds that sweeps were to play: first and one past the last; none where a sweep was to end by time alone.
+type Ranges = Vec<Option<[u64; 2]>>;
 
 /// How many seeds lie in at least one of the ranges; none where a range has no end.
 fn covered(ranges: &[Option<[u64; 2]>]) -> Option<u64> {

@@ -1,10 +1,12 @@
-//! From deviations that fail to a minimal list: drop, re-anchor, simplify, until nothing changes.
+//! From deviations that fail to a minimal list: drop, re-anchor, put fewer in their place, simplify, until nothing
+//! changes.
 
 use super::anchor::{Reach, move_stale};
 use super::ddmin::ddmin;
+use super::elsewhere::fewer;
 use super::values::simplify;
 use crate::kernel::Name;
-use crate::sim::{Deviation, SiteListing};
+use crate::sim::{Deviation, Fault, SiteListing};
 
 /// Who plays lists of deviations and knows the failure.
 pub(crate) trait Oracle {
@@ -21,15 +23,26 @@ pub(crate) trait Oracle {
     fn workers(&self) -> Vec<Name>;
 }
 
+/// A list as what it is known by: sites and faults, in no order of their own.
+pub(crate) type Key = Vec<(Name, Fault)>;
+
+/// What `list` is known by. Two lists with the same key give the same history.
+pub(crate) fn key(list: &[Deviation]) -> Key {
+    let mut key: Key = list.iter().map(|deviation| (deviation.site.clone(), deviation.fault)).collect();
+    key.sort_unstable();
+    key
+}
+
 /// Makes `current`, which fails, minimal: each list that lacks one of its deviations holds, and so does each that has a
 /// simpler value in place of one, of those that are tried.
 ///
 /// # Errors
 /// When the oracle stops; `current` is the smallest list so far.
 pub(crate) fn minimize<O: Oracle>(oracle: &mut O, current: &mut Vec<Deviation>) -> Result<(), O::Stop> {
+    let all = current.clone();
     loop {
         ddmin(current, &mut |list| oracle.fails(list))?;
-        if drop_and_move(oracle, current)? {
+        if drop_and_move(oracle, current)? || fewer(oracle, &all, current)? {
             continue;
         }
         let before = current.clone();

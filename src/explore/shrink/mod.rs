@@ -2,8 +2,10 @@
 //!
 //! - `ddmin`: drops what a list does not need.
 //! - `anchor`: finds the site of a deviation again after what came before it was dropped.
+//! - `elsewhere`: tries the same kinds of fault at other sites, fewer of them.
 //! - `values`: simpler values of a fault.
-//! - `deviations`: the three of them in turn, until nothing changes.
+//! - `deviations`: these in turn, until nothing changes.
+//! - `edits`, `scenario`: smaller documents, and which of them keep the failure.
 //! - `trial`: plays what they ask for, none twice, and tells whether the failure is the same.
 //!
 //! Two failures are the same while their [`Cause`] is. Nothing here is drawn at random: the same failure is shrunk to
@@ -12,6 +14,9 @@
 mod anchor;
 mod ddmin;
 pub(crate) mod deviations;
+mod edits;
+mod elsewhere;
+mod scenario;
 mod trial;
 mod values;
 
@@ -19,7 +24,7 @@ use self::deviations::{Oracle, is_minimal, minimize};
 use self::trial::{Account, Stop, Target, Trial};
 use super::contain::contain;
 use super::{Cause, Failure, Fingerprint, Panic, Player};
-use crate::scenario::write::regression;
+use crate::scenario::write::{bare, regression};
 use crate::scenario::{Options, Outcome, Runner, Scenario};
 use crate::sim::{Deviation, Schedule};
 
@@ -127,7 +132,7 @@ struct Best {
 impl Best {
     fn of(scenario: &Scenario, failure: &Failure) -> Best {
         Best {
-            scenario: scenario.clone(),
+            scenario: bare(scenario, failure.schedule == Schedule::Calm),
             deviations: failure.outcome.deviations.clone(),
             reproduced: false,
             minimal: false,
@@ -141,6 +146,9 @@ impl Best {
         minimize(&mut trial, &mut self.deviations)?;
         trial.account.enter(Phase::Check);
         self.minimal = is_minimal(&mut trial, &self.deviations)?;
+        if account.limits.scenario {
+            scenario::make_smaller(self, target, account)?;
+        }
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::deviations::Oracle;
+use super::deviations::{Key, Oracle, key};
 use super::{Cause, Limits, Phase, Progress};
 use crate::explore::contain::contain;
 use crate::explore::{Panic, Player, REPLAY_INVARIANTS};
@@ -98,9 +98,6 @@ impl Account<'_> {
     }
 }
 
-/// A list as what it is known by: sites and faults.
-type Key = Vec<(Name, Fault)>;
-
 /// One scenario whose lists of deviations are played.
 pub(super) struct Trial<'a, 'b> {
     scenario: Scenario,
@@ -158,12 +155,6 @@ impl<'a, 'b> Trial<'a, 'b> {
         }
         &mut self.runner.as_mut().expect("it was just made").1
     }
-}
-
-fn key(list: &[Deviation]) -> Key {
-    let mut key: Key = list.iter().map(|deviation| (deviation.site.clone(), deviation.fault)).collect();
-    key.sort_unstable();
-    key
 }
 
 impl Oracle for Trial<'_, '_> {

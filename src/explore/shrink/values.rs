@@ -16,6 +16,7 @@ pub(super) fn simplify<O: Oracle>(oracle: &mut O, current: &mut Vec<Deviation>) 
         let mut knob = Turning { oracle, current, place };
         knob.point()?;
         knob.factor()?;
+        knob.lease()?;
         let lengths = knob.lengths();
         for nth in 0..lengths {
             knob.length(nth)?;
@@ -79,6 +80,15 @@ impl<O: Oracle> Turning<'_, O> {
 
     fn lengths(&self) -> usize {
         self.fault().map_or(0, |mut fault| lengths_of(&mut fault).len())
+    }
+
+    /// A lease that is shorter than a second is tried with one: of all spans this one is the calmer, the longer it is.
+    fn lease(&mut self) -> Result<(), O::Stop> {
+        let soon = Span::from_micros(SECOND);
+        match self.fault() {
+            Some(Fault::ShortLease { to }) if to < soon => self.takes(Fault::ShortLease { to: soon }).map(drop),
+            _ => Ok(()),
+        }
     }
 
     /// Makes the length `nth` of the fault as short as it may be, in human values.

@@ -6,6 +6,14 @@ use super::words::{clock, result};
 use crate::history::{Actor, Answer, Asked, Event};
 use crate::kernel::{Attempt, EffectId, EffectResult, Heartbeat, Reply, Request, RunId, Seq, Timestamp};
 
+/// What somebody took for true.
+pub(super) struct Belief {
+    /// In words, with what was true instead.
+    pub said: String,
+    /// Whether the truth was another.
+    pub wrong: bool,
+}
+
 /// What somebody takes for the state of a run; or what it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct View {
@@ -70,7 +78,7 @@ impl View {
 
 /// What `actor` believed just before the event at `place`, and where that was wrong. Nothing for clients, and
 /// nothing for a worker that was never granted a subject.
-pub(super) fn told(facts: &Facts<'_>, focus: &Focus, actor: &Actor, place: usize) -> Option<String> {
+pub(super) fn told(facts: &Facts<'_>, focus: &Focus, actor: &Actor, place: usize) -> Option<Belief> {
     let Actor::Worker(worker) = actor else { return None };
     let (mut believed, mut truth) = (View::default(), View::default());
     let mut last_run = None;
@@ -109,15 +117,15 @@ pub(super) fn told(facts: &Facts<'_>, focus: &Focus, actor: &Actor, place: usize
     Some(in_words(facts, focus, run, &believed, &truth, place))
 }
 
-fn in_words(facts: &Facts<'_>, focus: &Focus, run: RunId, believed: &View, truth: &View, place: usize) -> String {
+fn in_words(facts: &Facts<'_>, focus: &Focus, run: RunId, believed: &View, truth: &View, place: usize) -> Belief {
     let mut told = Vec::new();
     let mut wrong = Vec::new();
     match believed.lease {
         Some((attempt, Some(until))) => {
-            told.push(format!("it held lease {attempt} of {} until {}", facts.run(run), clock(facts, until)));
+            told.push(format!("lease {attempt} of {} until {}", facts.run(run), clock(facts, until)));
         }
-        Some((attempt, None)) => told.push(format!("it held lease {attempt} of {}", facts.run(run))),
-        None => told.push(format!("it held no lease of {}", facts.run(run))),
+        Some((attempt, None)) => told.push(format!("lease {attempt} of {}", facts.run(run))),
+        None => told.push(format!("no lease of {}", facts.run(run))),
     }
     if let (Some((mine, _)), Some((newest, _))) = (believed.lease, truth.lease)
         && mine < newest
@@ -126,31 +134,31 @@ fn in_words(facts: &Facts<'_>, focus: &Focus, run: RunId, believed: &View, truth
         wrong.push(format!("{} held lease {newest}", worker.name));
     }
     match believed.last {
-        Some(last) => told.push(format!("its log ended with entry {last}")),
-        None => told.push("its log was empty".to_owned()),
+        Some(last) => told.push(format!("the log up to entry {last}")),
+        None => told.push("an empty log".to_owned()),
     }
     if let Some(last) = truth.last.filter(|last| believed.last.is_none_or(|known| known < *last)) {
-        wrong.push(format!("the log ended with entry {last}"));
+        wrong.push(format!("the log had entry {last}"));
     }
     for effect in &focus.effects {
         let find = |view: &View| view.results.iter().find(|(known, _)| known == effect).map(|(_, found)| found.clone());
         let name = facts.effect(*effect);
         match (find(believed), find(truth)) {
-            (Some(found), _) => told.push(format!("{name} had ended ({})", result(&found))),
+            (Some(found), _) => told.push(format!("{name} {}", result(&found))),
             (None, recorded) => {
-                told.push(format!("{name} had no result"));
+                told.push(format!("no result of {name}"));
                 wrong.extend(recorded.map(|found| format!("its result was recorded ({})", result(&found))));
             }
         }
         if find(believed).is_none() && happened_before(facts, *effect, place) {
-            wrong.push(format!("{name} had taken hold"));
+            wrong.push(format!("{name} had taken hold already"));
         }
     }
-    let mut text = format!("it believed: {}", told.join("; "));
+    let mut said = format!("it knew of {}", told.join("; "));
     if !wrong.is_empty() {
-        text.push_str(&format!(" (in truth: {})", wrong.join("; ")));
+        said.push_str(&format!(". In truth {}", wrong.join("; ")));
     }
-    text
+    Belief { said, wrong: !wrong.is_empty() }
 }
 
 /// Whether an effect had taken hold before the event at `place`.

@@ -77,8 +77,8 @@ impl<'a> Facts<'a> {
         for (place, record) in records.iter().enumerate() {
             facts.note(place, record, &mut counts);
         }
-        for place in 0..records.len() {
-            if matches!(records[place].event, Event::Deviation { .. }) {
+        for (place, record) in records.iter().enumerate() {
+            if matches!(record.event, Event::Deviation { .. }) {
                 facts.place_deviation(place);
             }
         }

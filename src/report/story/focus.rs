@@ -53,7 +53,7 @@ impl Focus {
 
     /// Kinds of effects, runs and addresses that a text names.
     fn take_names(&mut self, facts: &Facts<'_>, text: &str) {
-        let words: BTreeSet<&str> = text.split(' ').map(|word| word.trim_matches(&[',', ':', '`', '.'])).collect();
+        let words: BTreeSet<&str> = text.split(' ').map(|word| word.trim_matches([',', ':', '`', '.'])).collect();
         let kinds = facts.effects.iter().filter(|(_, known)| words.contains(&*known.kind));
         self.effects.extend(kinds.map(|(effect, _)| *effect));
         let runs = facts.names.iter().filter(|(_, name)| {

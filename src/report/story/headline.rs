@@ -4,7 +4,7 @@ use super::facts::{Break, Facts};
 use super::turns::{Turn, Weight};
 
 /// So many letters a line should have at most; what broke is told whatever its length.
-const LETTERS_MOST: usize = 160;
+const LETTERS_MOST: usize = 200;
 
 /// So many clauses lead to a break at most.
 const CLAUSES_MOST: usize = 5;

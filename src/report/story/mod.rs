@@ -1,12 +1,13 @@
 //! The story of a failure in words, from what was observed: who did what, what each believed, where the promise broke.
 //!
 //! - `facts`: names, calls and leases of a history; `focus`: what the broken promise is about;
-//! - `turns`: one sentence for each event that matters; `belief`: what an actor took for true;
+//! - `turns`, `deeds`: one sentence for each event or call that matters; `belief`: what an actor took for true;
 //! - `headline`: all of it in two lines; `tell`: all of it; [`spacetime`]: all of it as a diagram; `words`: requests, answers and faults as people say them.
 //!
 //! Everything follows from the kinds of events: no invariant has a text of its own here beyond its own sentence.
 
 mod belief;
+mod deeds;
 mod facts;
 mod focus;
 mod headline;

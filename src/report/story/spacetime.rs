@@ -95,12 +95,16 @@ fn geometry(facts: &Facts<'_>, turn: &Turn) -> (String, Option<String>, Shape, S
     let mark = |column: &str, said: &str| (column.to_owned(), None, Shape::Mark, said.to_owned());
     let number = match &facts.records[turn.place].event {
         Event::Sent { call, .. } | Event::Applied { call, .. } | Event::Returned { call, .. } => *call,
+        Event::Actor { change, .. } => return mark(&turn.who, became(*change)),
         _ => return mark(&turn.who, turn.brief.as_deref().unwrap_or(&turn.said)),
     };
     let Some(call) = facts.calls.get(&number) else { return mark(&turn.who, &turn.said) };
     let caller = column(facts, call.from);
     if !turn.who.is_empty() && turn.who != caller {
-        return mark(STORE, &format!("{} {}", turn.who, turn.said));
+        return mark(
+            STORE,
+            &format!("{} {}", turn.who, turn.said).replace(" was queued", " queued").replace(" was made", " made"),
+        );
     }
     let target = if matches!(call.asked, Asked::Outside(_)) { OUTSIDE } else { STORE };
     match &facts.records[turn.place].event {
@@ -123,6 +127,20 @@ fn geometry(facts: &Facts<'_>, turn: &Turn) -> (String, Option<String>, Shape, S
             mark(&caller, &format!("gave up {}", short_noun(facts, call)))
         }
         _ => mark(&caller, &format!("{} not taken", short_noun(facts, call))),
+    }
+}
+
+/// A change of an actor in a word or two.
+const fn became(change: ActorChange) -> &'static str {
+    match change {
+        ActorChange::Started => "started anew",
+        ActorChange::Crashed => "died",
+        ActorChange::Paused => "froze",
+        ActorChange::Resumed => "went on",
+        ActorChange::CutOff => "cut off",
+        ActorChange::Reachable => "reachable again",
+        ActorChange::Stopping => "asked to stop",
+        ActorChange::Stopped => "stopped",
     }
 }
 
@@ -220,7 +238,7 @@ pub fn draw(case: &Case<'_>, drawing: Drawing) -> String {
     let width = drawing.width.max(40);
     let room = width.saturating_sub(MARGIN + TEXT_LEAST) / columns.len();
     let longest = columns.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    let step = (longest + 2).max(8).min(room.max(3));
+    let step = (longest + 1).max(7).min(room.max(3));
     let sheet = Sheet { columns: &columns, step, width, drawing };
     let mut text = sheet.head();
     let mut lives = Lives::default();
@@ -236,12 +254,11 @@ pub fn draw(case: &Case<'_>, drawing: Drawing) -> String {
     }
     let (_, left_out) = kept(&case.turns);
     if left_out > 0 {
-        text.push_str(&format!(
-            "({} as steps go not drawn)\n",
-            counted(left_out as u64, "step that went", "steps that went")
-        ));
+        let left = counted(left_out as u64, "routine step", "routine steps");
+        text.push_str(&sheet.words(&format!("({left} not drawn)"), width));
+        text.push('\n');
     }
-    if drawing.ascii { ascii(&text) } else { text }
+    text
 }
 
 /// Clients, workers in the order of the header, store, outside: those that a row shows, and every worker that does.
@@ -313,6 +330,11 @@ impl Sheet<'_> {
         place * self.step + self.step / 2
     }
 
+    /// Letters from the first column's left to the last lifeline.
+    fn sheet_width(&self) -> usize {
+        self.x(self.columns.len() - 1) + 1
+    }
+
     fn place(&self, name: &str) -> usize {
         let store = self.columns.iter().position(|column| column == STORE).unwrap_or(0);
         self.columns.iter().position(|column| column == name).unwrap_or(store)
@@ -333,8 +355,26 @@ impl Sheet<'_> {
         format!("{:MARGIN$}{}\n", "", self.drawing.style.strong(names.trim_end()))
     }
 
+    /// Lines, in the letters that may be used.
+    fn plain(&self, line: &str) -> String {
+        if self.drawing.ascii { ascii(line) } else { line.to_owned() }
+    }
+
+    /// Words, in the letters that may be used, cut off where there is no more room.
+    fn words(&self, text: &str, room: usize) -> String {
+        let (text, more) = match self.drawing.ascii {
+            true => (text.replace('…', "..."), "..."),
+            false => (text.to_owned(), "…"),
+        };
+        if text.chars().count() <= room {
+            return text;
+        }
+        let kept = room.saturating_sub(more.chars().count());
+        text.chars().take(kept).chain(more.chars()).collect()
+    }
+
     fn lifelines(&self, lives: &Lives) -> Vec<char> {
-        let mut line = vec![' '; self.columns.len() * self.step];
+        let mut line = vec![' '; self.sheet_width()];
         for (place, name) in self.columns.iter().enumerate() {
             line[self.x(place)] = lives.of(name).letter();
         }
@@ -344,8 +384,8 @@ impl Sheet<'_> {
     /// Time in which nothing is drawn.
     fn gap(&self, lives: &Lives, gap: Span) -> String {
         let line: String = self.lifelines(lives).into_iter().map(|cell| if cell == ' ' { ' ' } else { '⋮' }).collect();
-        let text = format!("… {} …", about(gap));
-        format!("{:MARGIN$}{line} {}\n", "", self.drawing.style.dim(&text))
+        let text = self.words(&format!("… {} …", about(gap)), self.width);
+        format!("{:MARGIN$}{}  {}\n", "", self.plain(&line), self.drawing.style.dim(&text))
     }
 
     fn row(&self, lives: &Lives, row: &Row) -> String {
@@ -362,15 +402,14 @@ impl Sheet<'_> {
             }
         }
         let line: String = line.into_iter().collect();
-        let room = self.width.saturating_sub(MARGIN + self.columns.len() * self.step + 1);
-        let said = cut(&row.said, room);
+        let room = self.width.saturating_sub(MARGIN + self.sheet_width() + 2);
+        let said = self.words(&row.said, room);
         let said = match (row.breaks, row.deviation) {
             (true, _) => self.drawing.style.bad(&said),
             (_, true) => self.drawing.style.notable(&said),
             _ => said,
         };
-        let text = format!("{:>10} {line} {said}", row.clock);
-        format!("{}\n", text.trim_end())
+        format!("{:>10} {}  {said}\n", row.clock, self.plain(&line))
     }
 }
 
@@ -389,24 +428,15 @@ fn arrow(line: &mut [char], from: usize, to: usize, shape: Shape) {
         Shape::Lost => line[next(to)] = '╳',
         Shape::Leaves => line[next(to)] = '…',
         Shape::Arrives => {
-            line[from] = if line[from] == ' ' { ' ' } else { '·' };
+            line[from] = '·';
             line[next(to)] = head;
         }
         Shape::Arrow | Shape::Mark => line[next(to)] = head,
     }
 }
 
-fn cut(text: &str, room: usize) -> String {
-    if text.chars().count() <= room {
-        return text.to_owned();
-    }
-    let mut short: String = text.chars().take(room.saturating_sub(1)).collect();
-    short.push('…');
-    short
-}
-
-/// The diagram in ASCII, each letter in the place of one.
-fn ascii(text: &str) -> String {
+/// Lines in ASCII, each letter in the place of one.
+fn ascii(line: &str) -> String {
     let plain = |letter| match letter {
         '│' => '|',
         '┊' | '┆' | '⋮' => ':',
@@ -419,5 +449,5 @@ fn ascii(text: &str) -> String {
         '·' | '…' => '.',
         other => other,
     };
-    text.chars().map(plain).collect()
+    line.chars().map(plain).collect()
 }

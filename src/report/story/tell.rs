@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::facts::Break;
+use super::facts::{Break, Call};
 use super::turns::{Turn, Weight};
 use super::words::{aftermath, befell, clock, span};
 use super::{Case, belief, headline};
 use crate::check::INVARIANTS;
 use crate::explore::REPLAY_INVARIANTS;
-use crate::history::Event;
-use crate::kernel::{Span, Timestamp};
+use crate::history::{Asked, Event};
+use crate::kernel::{Request, Span, Timestamp};
 use crate::report::{Style, counted};
 use crate::sim::Fault;
 
@@ -80,7 +80,7 @@ pub struct Broken {
 const TURNS_MOST: usize = 40;
 
 /// A step so many turns away from a deviation or the break still belongs to the story.
-const NEAR: usize = 4;
+const NEAR: usize = 2;
 
 /// So many broken promises are told.
 const BROKEN_MOST: usize = 8;
@@ -106,8 +106,7 @@ pub(super) fn kept(turns: &[Turn]) -> (Vec<&Turn>, usize) {
         able[range].iter().any(|turn| turning(turn))
     };
     let telling = |place: usize| able[place].weight >= Weight::Telling;
-    let all = |_: usize| true;
-    let rules: [&dyn Fn(usize) -> bool; 3] = [&all, &|place| telling(place) || near(place), &telling];
+    let rules: [&dyn Fn(usize) -> bool; 2] = [&|place| telling(place) || near(place), &telling];
     let chosen = rules.iter().map(|rule| (0..able.len()).filter(|place| rule(*place)).collect::<Vec<_>>());
     let chosen = chosen.reduce(|wider, narrower| if wider.len() <= TURNS_MOST { wider } else { narrower });
     let mut chosen = chosen.unwrap_or_default();
@@ -121,33 +120,46 @@ pub(super) fn kept(turns: &[Turn]) -> (Vec<&Turn>, usize) {
 
 fn told(case: &Case<'_>, turn: &Turn) -> Told {
     let at = case.facts.at(turn.place);
-    let explains = turn.weight == Weight::Break || (turn.weight == Weight::Telling && acts(case, turn));
-    let actor = turn.actor.as_ref().filter(|_| explains);
+    let belief = turn.actor.as_ref().filter(|_| !turn.who.is_empty() && acts(case, turn)).and_then(|actor| {
+        let belief = belief::told(&case.facts, &case.focus, actor, believed_at(case, turn))?;
+        let wrong = belief.wrong && turn.weight >= Weight::Telling;
+        let explains = wrong || turn.weight == Weight::Break || performs_subject(case, turn);
+        explains.then_some(belief.said)
+    });
     Told {
         at,
         clock: clock(&case.facts, at),
         said: if turn.who.is_empty() { turn.said.clone() } else { format!("{} {}", turn.who, turn.said) },
-        belief: actor.and_then(|actor| belief::told(&case.facts, &case.focus, actor, believed_at(case, turn))),
+        belief,
         deviation: turn.weight == Weight::Deviation,
         breaks: turn.weight == Weight::Break,
     }
 }
 
-/// Whether a turn is something that its actor did to the outside world or as a decision about its run.
-fn acts(case: &Case<'_>, turn: &Turn) -> bool {
+/// The call whose sending, or effect, a turn tells.
+fn call_of<'a>(case: &'a Case<'_>, turn: &Turn) -> Option<&'a Call<'a>> {
     match &case.facts.records[turn.place].event {
-        Event::Sent { .. } => true,
-        Event::Applied { call, .. } => case.facts.calls.get(call).is_some_and(|call| {
-            use crate::history::Asked;
-            use crate::kernel::Request;
-            matches!(
-                call.asked,
-                Asked::Outside(_)
-                    | Asked::Store(Request::Append { .. } | Request::Release { .. } | Request::Claim { .. })
-            )
-        }),
-        _ => false,
+        Event::Sent { call, .. } | Event::Applied { call, .. } => case.facts.calls.get(call),
+        _ => None,
     }
+}
+
+/// Whether a turn is something that its actor did to the outside world, or wrote or gave up about its run.
+fn acts(case: &Case<'_>, turn: &Turn) -> bool {
+    call_of(case, turn).is_some_and(|call| {
+        matches!(
+            call.asked,
+            Asked::Outside(_) | Asked::Store(Request::Append { .. } | Request::Release { .. } | Request::Claim { .. })
+        )
+    })
+}
+
+/// Whether a turn is a request for an effect that the promise is about.
+fn performs_subject(case: &Case<'_>, turn: &Turn) -> bool {
+    call_of(case, turn).is_some_and(|call| match call.asked {
+        Asked::Outside(perform) => case.focus.effects.contains(&perform.effect.id),
+        Asked::Store(_) => false,
+    })
 }
 
 /// Beliefs are those at the sending of a call, not at its arrival.
@@ -212,9 +224,12 @@ impl Story {
         }
         self.write_turns(&mut text, style);
         let _ = writeln!(text, "\n{}", style.dim("Where it broke"));
+        let mut explained = None;
         for found in self.broken.iter().take(BROKEN_MOST) {
             let when = found.clock.as_deref().unwrap_or("at the end");
-            let about = found.about.map_or_else(String::new, |about| format!(": {about}"));
+            let about = found.about.filter(|about| explained != Some(*about));
+            explained = found.about;
+            let about = about.map_or_else(String::new, |about| format!(": {about}"));
             let _ = writeln!(text, "     {when:>10}  {}{about}", style.bad(&found.promise));
             let _ = writeln!(text, "                 {}", found.said);
         }
@@ -226,8 +241,8 @@ impl Story {
 
     fn write_turns(&self, text: &mut String, style: Style) {
         if self.left_out > 0 {
-            let left = counted(self.left_out as u64, "step that went", "steps that went");
-            let _ = writeln!(text, "                 {}", style.dim(&format!("({left} as steps go is left out)")));
+            let left = counted(self.left_out as u64, "routine step is", "routine steps are");
+            let _ = writeln!(text, "                 {}", style.dim(&format!("({left} left out)")));
         }
         let mut before: Option<Timestamp> = None;
         for turn in &self.turns {
@@ -241,7 +256,12 @@ impl Story {
                 (_, true) => style.notable(&turn.said),
                 _ => turn.said.clone(),
             };
-            let _ = writeln!(text, "     {:>10}  {said}", turn.clock);
+            let mark = match (turn.breaks, turn.deviation) {
+                (true, _) => "=>",
+                (_, true) => "!",
+                _ => "",
+            };
+            let _ = writeln!(text, " {mark:<2}  {:>10}  {said}", turn.clock);
             if let Some(belief) = &turn.belief {
                 let _ = writeln!(text, "                 {}", style.dim(belief));
             }

@@ -3,17 +3,14 @@
 //! A call that went as calls go is one turn, at the instant it took effect. One that did not (lost, late, twice, in
 //! vain) has a turn for each part that its caller or the world noticed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::deeds::{Deed, store_call};
 use super::facts::{Call, Facts};
 use super::focus::Focus;
-use super::words::{
-    about, befell, claimed, clock, entry, heartbeat, nacked, noun, release, result, some, span, trigger,
-};
+use super::words::{about, befell, clock, noun, span, trigger};
 use crate::history::{Actor, ActorChange, Answer, Asked, CallNo, Change, Event, Phase};
-use crate::kernel::{
-    Body, CallError, EffectId, Lease, Performed, Released, Reply, Request, RunId, Signalled, Span, Trigger,
-};
+use crate::kernel::{Attempt, CallError, EffectId, Lease, Performed, Reply, Request, Span, Trigger};
 use crate::sim::Fault;
 
 /// How much a turn matters.
@@ -63,11 +60,21 @@ impl<'a> Teller<'a> {
     pub fn tell(facts: &'a Facts<'a>, focus: &'a Focus) -> Vec<Turn> {
         let mut teller = Teller { facts, focus, turns: Vec::new(), happened: BTreeMap::new() };
         let mut struck: BTreeMap<String, usize> = BTreeMap::new();
+        let mut bent = BTreeSet::new();
         for (place, record) in facts.records.iter().enumerate() {
             match &record.event {
-                Event::Sent { call, .. } => teller.sent(place, *call),
-                Event::Applied { call, answer, changes } => teller.applied(place, *call, answer, changes),
-                Event::Returned { call, outcome } => teller.returned(place, *call, outcome),
+                Event::Sent { call, .. } => {
+                    teller.sent(place, *call);
+                    teller.bent(place, *call, &mut bent);
+                }
+                Event::Applied { call, answer, changes } => {
+                    teller.applied(place, *call, answer, changes);
+                    teller.bent(place, *call, &mut bent);
+                }
+                Event::Returned { call, outcome } => {
+                    teller.returned(place, *call, outcome);
+                    teller.bent(place, *call, &mut bent);
+                }
                 Event::Deviation { site, fault, .. } => {
                     if let Some(actor) = facts.befallen.get(&place) {
                         struck.insert(facts.actor(actor), place);
@@ -118,14 +125,37 @@ impl<'a> Teller<'a> {
         let end = match call.applied.first() {
             None => "; it never took effect".to_owned(),
             Some((applied, _, _)) => {
-                format!("; it arrived {} later", span(self.facts.at(*applied).since(self.facts.at(place))))
+                format!("; the request arrived {} later", span(self.facts.at(*applied).since(self.facts.at(place))))
             }
         };
         let weight = if matches!(call.asked, Asked::Outside(_)) { Weight::Telling } else { Weight::Step };
         self.push(place, &who, format!("{what}{end}"), weight, Some(call.from));
-        if weight == Weight::Telling {
-            self.brief(what);
+        // What befell the call says that it was sent.
+        if let Some(last) = self.turns.last_mut() {
+            last.brief = (weight == Weight::Telling && call.deviation.is_none()).then_some(what);
         }
+    }
+
+    /// The first turn of a call that a fault bent tells of the deviation; `bent` are the calls whose turn did.
+    fn bent(&mut self, place: usize, number: CallNo, bent: &mut BTreeSet<CallNo>) {
+        let Some(deviation) = self.facts.calls.get(&number).and_then(|call| call.deviation) else { return };
+        let Event::Deviation { site, fault, .. } = &self.facts.records[deviation].event else { return };
+        let Some(fault) = serde_json::from_str::<Fault>(fault).ok().filter(bends_call) else { return };
+        if let Some(last) = self.turns.last_mut().filter(|last| last.place == place)
+            && bent.insert(number)
+        {
+            last.weight = Weight::Deviation;
+            last.brief = Some(befell(&fault, site));
+        }
+    }
+
+    /// Whether the caller had died or frozen before its request took effect.
+    fn is_gone(&self, call: &Call<'_>, place: usize) -> bool {
+        let from = call.deviation.unwrap_or(call.sent).min(call.sent);
+        self.facts.records[from..place].iter().any(|record| match &record.event {
+            Event::Actor { actor, change: ActorChange::Crashed | ActorChange::Paused } => actor == call.from,
+            _ => false,
+        })
     }
 
     fn is_late(&self, from: usize, to: usize) -> bool {
@@ -146,20 +176,27 @@ impl<'a> Teller<'a> {
         }
         let nth = call.applied.iter().position(|(applied, _, _)| *applied == place).unwrap_or(0);
         let who = self.facts.actor(call.from);
-        let (said, brief, weight) = self.did(place, call, answer);
+        let Deed { said, brief, weight } = self.did(place, call, answer);
         let late = self.is_late(call.sent, place);
-        if nth > 0 || late {
+        let gone = self.is_gone(call, place);
+        if nth > 0 || late || gone {
             let what = noun(self.facts, call.asked);
             let ago = span(self.facts.at(place).since(self.facts.at(call.sent)));
             let how = if nth > 0 { "arrived again" } else { "arrived" };
             let outcome = self.outcome(place, call, answer);
-            let text = format!("{what}, sent {ago} before by {who}, {how}: {outcome}");
-            self.push(place, "", text, weight.max(Weight::Telling), None);
-            let ago = about(self.facts.at(place).since(self.facts.at(call.sent)));
-            let brief = match nth {
-                0 => format!("{what} of {who} landed {ago} after it was sent"),
-                _ => format!("{what} of {who} arrived again"),
+            let (text, brief) = match (nth, late) {
+                (0, false) => (format!("{what} of {who} arrived: {outcome}"), format!("{what} of {who} arrived")),
+                (0, true) => {
+                    let about = about(self.facts.at(place).since(self.facts.at(call.sent)));
+                    let brief = format!("{what} of {who} landed {about} after it was sent");
+                    (format!("{what}, sent {ago} before by {who}, {how}: {outcome}"), brief)
+                }
+                _ => {
+                    let brief = format!("{what} of {who} arrived again");
+                    (format!("{what}, sent {ago} before by {who}, {how}: {outcome}"), brief)
+                }
             };
+            self.push(place, "", text, weight.max(Weight::Telling), Some(call.from));
             return self.brief(brief);
         }
         let unseen = match call.returned {
@@ -168,8 +205,8 @@ impl<'a> Teller<'a> {
             Some((_, Err(_))) => "; the reply was lost",
         };
         self.push(place, &who, format!("{said}{unseen}"), weight, Some(call.from));
-        if let Some(brief) = brief {
-            self.brief(brief);
+        if let Some(last) = self.turns.last_mut() {
+            last.brief = brief.filter(|_| weight >= Weight::Telling);
         }
     }
 
@@ -201,7 +238,7 @@ impl<'a> Teller<'a> {
         let until = clock(facts, lease.expires_at);
         let who = facts.actor(call.from);
         let former = attempt.0.checked_sub(1).and_then(|before| {
-            let key = (lease.key.run, crate::kernel::Attempt(before));
+            let key = (lease.key.run, Attempt(before));
             Some((&facts.grants.get(&key)?.0, *facts.renewals.get(&key)?))
         });
         let reclaimed = lease.woken_by.contains(&Trigger::Reclaim);
@@ -217,13 +254,16 @@ impl<'a> Teller<'a> {
             }
             None => {
                 let said = format!("was granted {run} (lease {attempt}, until {until})");
-                self.push(place, &who, said, Weight::Step, Some(call.from));
+                self.push(place, &who, said, Weight::Telling, Some(call.from));
+                if let Some(last) = self.turns.last_mut() {
+                    last.brief = None;
+                }
             }
         }
     }
 
     /// What a call that took effect at once did: in full, in short, and how much that matters.
-    fn did(&self, place: usize, call: &Call<'_>, answer: &Answer) -> (String, Option<String>, Weight) {
+    fn did(&self, place: usize, call: &Call<'_>, answer: &Answer) -> Deed {
         let facts = self.facts;
         match (call.asked, answer) {
             (Asked::Outside(perform), Answer::Outside(performed)) => {
@@ -238,10 +278,10 @@ impl<'a> Teller<'a> {
                 };
                 let own = self.focus.effects.is_empty() || self.focus.effects.contains(&effect.id);
                 let weight = if own { Weight::Telling } else { Weight::Step };
-                (format!("asked for {}: {outcome}", effect.kind), Some(brief), weight)
+                Deed { said: format!("asked for {}: {outcome}", effect.kind), brief: Some(brief), weight }
             }
             (Asked::Store(request), Answer::Store(reply)) => store_call(facts, self.focus, request, reply),
-            _ => (asks(facts, call.asked), None, Weight::Routine),
+            _ => Deed { said: asks(facts, call.asked), brief: None, weight: Weight::Routine },
         }
     }
 
@@ -270,8 +310,8 @@ impl<'a> Teller<'a> {
                 }
             }
             (Asked::Store(request), Answer::Store(reply)) => {
-                let (said, _, _) = store_call(self.facts, self.focus, request, reply);
-                format!("it {said}")
+                let deed = store_call(self.facts, self.focus, request, reply);
+                format!("{} {}", self.facts.actor(call.from), deed.said)
             }
             _ => "it took effect".to_owned(),
         }
@@ -311,7 +351,9 @@ impl<'a> Teller<'a> {
             Some(actor) => self.facts.actor(actor),
             None => site.split(" / ").next().unwrap_or(site).to_owned(),
         };
-        let shows_elsewhere = matches!(fault, Fault::Crash { .. } | Fault::Pause { .. } | Fault::Partition { .. });
+        let of_actor = matches!(fault, Fault::Crash { .. } | Fault::Pause { .. } | Fault::Partition { .. });
+        let of_call = bends_call(&fault) && self.facts.calls.values().any(|call| call.deviation == Some(place));
+        let shows_elsewhere = of_actor || of_call;
         if !shows_elsewhere {
             let weight = if self.matters(place, site) { Weight::Deviation } else { Weight::Routine };
             self.push(place, &who, befell(&fault, site), weight, None);
@@ -361,6 +403,22 @@ impl<'a> Teller<'a> {
     }
 }
 
+/// Whether a fault shows in the call that it is taken for.
+fn bends_call(fault: &Fault) -> bool {
+    matches!(
+        fault,
+        Fault::LostRequest
+            | Fault::LostReply
+            | Fault::StoreError
+            | Fault::Duplicate { .. }
+            | Fault::DelayRequest { .. }
+            | Fault::DelayReply { .. }
+            | Fault::ToolSlow { .. }
+            | Fault::ToolRefuses
+            | Fault::ToolUnknown { .. }
+    )
+}
+
 /// Whether a change of an actor is what a fault does to it.
 fn fits(change: ActorChange, fault: &Fault) -> bool {
     matches!(
@@ -385,111 +443,5 @@ pub(super) fn ordinal(number: u32) -> String {
         2 => "second".to_owned(),
         3 => "third".to_owned(),
         number => format!("{number}th"),
-    }
-}
-
-/// What a call of the store did.
-fn store_call(facts: &Facts<'_>, focus: &Focus, request: &Request, reply: &Reply) -> (String, Option<String>, Weight) {
-    let run = |run: &RunId| facts.run(*run);
-    let own = |effect: EffectId| focus.effects.is_empty() || focus.effects.contains(&effect);
-    let telling = |said: String, brief: &str| (said, Some(brief.to_owned()), Weight::Telling);
-    match (request, reply) {
-        (Request::Append { body, run: of, .. }, Reply::Appended(appended)) => {
-            let said = format!("wrote entry {} of {}: {}", appended.seq, run(of), entry(facts, body));
-            let weight = match &**body {
-                Body::Ended(_) | Body::RunSuspended { .. } | Body::RunRetrying { .. } | Body::RunHalted { .. } => {
-                    return (said, Some(format!("wrote {}", body.kind())), Weight::Telling);
-                }
-                Body::ToolCalled { .. } | Body::ToolResult { .. } | Body::CancelRequested { .. } => Weight::Step,
-                _ => Weight::Step,
-            };
-            (said, None, weight)
-        }
-        (Request::Append { body, expected, .. }, Reply::Conflict(conflict)) => {
-            let kind = body.kind();
-            let said = format!(
-                "tried to write {kind} behind entry {expected}; the last was {}, and it was refused",
-                conflict.actual
-            );
-            telling(said, &format!("was refused {kind}"))
-        }
-        (Request::Read { .. }, Reply::Entries(entries)) => match entries.last() {
-            Some(last) => (format!("read the log up to entry {} ({})", last.seq, last.kind()), None, Weight::Step),
-            None => ("read the log: it was empty".to_owned(), None, Weight::Routine),
-        },
-        (Request::Lookup { effect }, Reply::Looked(None)) => {
-            let said = format!("looked for a recorded result of {} and found none", facts.effect(*effect));
-            if own(*effect) { telling(said, "found no result") } else { (said, None, Weight::Step) }
-        }
-        (Request::Lookup { effect }, Reply::Looked(Some(found))) => {
-            let said = format!("found the recorded result of {}: {}", facts.effect(*effect), result(found));
-            if own(*effect) { telling(said, "found its result") } else { (said, None, Weight::Step) }
-        }
-        (Request::Record { result: wanted }, Reply::Standing(standing)) => {
-            let name = facts.effect(wanted.effect_id);
-            if wanted == standing {
-                return (format!("recorded the result of {name}: {}", result(wanted)), None, Weight::Step);
-            }
-            let said = format!("wanted to record {name} as {}; {} stands", result(wanted), result(standing));
-            telling(said, &format!("found another result of {name} recorded"))
-        }
-        (Request::Deliver { message, to, .. }, Reply::Accepted(accepted)) => {
-            let message = facts.message(&message.id);
-            match accepted {
-                true => (format!("delivered {message} to {to}"), Some(format!("delivered {message}")), Weight::Step),
-                false => (format!("delivered {message} to {to} again, which changed nothing"), None, Weight::Step),
-            }
-        }
-        (Request::Drain { .. }, Reply::Drained(mail)) => {
-            let ids: Vec<String> = mail.iter().map(|mail| facts.message(&mail.received.message.id)).collect();
-            match ids.is_empty() {
-                true => ("drained the mailbox: nothing".to_owned(), None, Weight::Routine),
-                false => (format!("drained {}", some(&ids)), None, Weight::Step),
-            }
-        }
-        (Request::Ack { message, .. }, _) => {
-            let message = facts.message(message);
-            (format!("acked {message}"), Some(format!("acked {message}")), Weight::Step)
-        }
-        (Request::Nack { message, failure, disposition, .. }, _) => {
-            let (message, how) = (facts.message(message), nacked(disposition));
-            (format!("nacked {message} {how} (failure {failure})"), Some(format!("nacked {message}")), Weight::Step)
-        }
-        (Request::Heartbeat { lease }, Reply::Heartbeat(told)) => {
-            let (said, matters) = heartbeat(facts, told, &format!("lease {} of {}", lease.attempt, run(&lease.run)));
-            if matters { telling(said.clone(), &said) } else { (said, None, Weight::Routine) }
-        }
-        (Request::Release { lease, how }, Reply::Released(Released::Released)) => {
-            (format!("released {} ({})", run(&lease.run), release(how)), None, Weight::Step)
-        }
-        (Request::Release { lease, .. }, Reply::Released(Released::Lost)) => {
-            telling(format!("wanted to release {}, which it no longer held", run(&lease.run)), "had lost its lease")
-        }
-        (Request::Signal { run: to, name, id, .. }, Reply::Signalled(told)) => {
-            let became = match told {
-                Signalled::Buffered => "it was kept",
-                Signalled::Repeated => "it was known already",
-                Signalled::Ended => "the run had ended",
-            };
-            let said = format!("sent signal {name} ({id}) to {}: {became}", run(to));
-            telling(said, &format!("sent signal {name}"))
-        }
-        (Request::Claim { step, .. }, Reply::Claimed(told)) => {
-            (format!("asked how the wait of step {step} ended: {}", claimed(told.as_ref())), None, Weight::Step)
-        }
-        (Request::Timer { step, at, .. }, _) => {
-            (format!("set the timer of step {step} to {}", clock(facts, *at)), None, Weight::Step)
-        }
-        (Request::Cancel { run: of, reason }, _) => {
-            telling(format!("asked to cancel {} ({reason})", run(of)), &format!("asked to cancel {}", run(of)))
-        }
-        (Request::Resume { run: of }, _) => telling(format!("resumed {}", run(of)), &format!("resumed {}", run(of))),
-        (Request::Wake { run: of, .. }, _) => (format!("woke {}", run(of)), None, Weight::Step),
-        (Request::Redrive { message, .. }, Reply::Accepted(accepted)) => {
-            let message = facts.message(message);
-            let how = if *accepted { "brought back" } else { "could not bring back" };
-            telling(format!("{how} the dead letter {message}"), &format!("{how} {message}"))
-        }
-        (request, _) => (format!("called {}", request.method()), None, Weight::Routine),
     }
 }

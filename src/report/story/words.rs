@@ -90,7 +90,14 @@ pub(super) fn entry(facts: &Facts<'_>, body: &Body) -> String {
     let kind = body.kind();
     match body {
         Body::ToolCalled { effect, .. } => format!("{kind} {}", effect.kind),
-        Body::ToolResult { result, .. } => format!("{kind} {}", facts.effect(result.effect_id)),
+        Body::ToolResult { result, .. } => {
+            let status = match (result.is_in_doubt(), result.is_refused()) {
+                (true, _) => "in doubt",
+                (_, true) => "refused",
+                _ => "done",
+            };
+            format!("{kind} {} ({status})", facts.effect(result.effect_id))
+        }
         Body::RunStarted(lease) | Body::RunResumed(lease) => format!("{kind} (lease {})", lease.attempt),
         Body::MessageSent { message, .. } => format!("{kind} {}", facts.message(&message.id)),
         Body::SignalReceived { name, .. } => format!("{kind} {name}"),
@@ -212,7 +219,7 @@ pub(crate) fn befell(fault: &Fault, site: &str) -> String {
         Fault::Crash { point: Point::Flight(_), .. } => format!("died with {noun} on its way"),
         Fault::Crash { point: Point::After, .. } => format!("died right after {noun} was applied"),
         Fault::Pause { point: Point::Before, lasts } => format!("froze for {} just before {noun}", span(*lasts)),
-        Fault::Pause { lasts, .. } => format!("froze for {} over {noun}", span(*lasts)),
+        Fault::Pause { lasts, .. } => format!("froze for {} right after {noun} was sent", span(*lasts)),
         Fault::Partition { point: Point::Before, lasts } => {
             format!("was cut off for {}, and {noun} was lost", span(*lasts))
         }
@@ -246,7 +253,7 @@ pub(crate) fn befell(fault: &Fault, site: &str) -> String {
 pub(super) fn aftermath(fault: &Fault) -> Option<String> {
     match fault {
         Fault::Crash { point: Point::Flight(lands), restart } => {
-            Some(format!("which landed {} after it was sent; back after {}", span(*lands), span(*restart)))
+            Some(format!("it landed {} after it was sent; back after {}", span(*lands), span(*restart)))
         }
         Fault::Crash { point: Point::After, restart } => Some(format!("reply unseen; back after {}", span(*restart))),
         Fault::Crash { restart, .. } | Fault::Stop { restart } => Some(format!("back after {}", span(*restart))),

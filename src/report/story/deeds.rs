@@ -1,0 +1,182 @@
+//! What a call of the store did, as a clause: contract by contract.
+
+use super::facts::Facts;
+use super::focus::Focus;
+use super::turns::Weight;
+use super::words::{claimed, clock, entry, heartbeat, nacked, release, result, some};
+use crate::kernel::{Body, EffectId, Released, Reply, Request, RunId, Signalled};
+
+/// A clause without its subject; the same for a headline, if one may need it; how much it matters.
+pub(super) struct Deed {
+    pub said: String,
+    pub brief: Option<String>,
+    pub weight: Weight,
+}
+
+fn step(said: String) -> Deed {
+    Deed { said, brief: None, weight: Weight::Step }
+}
+
+fn routine(said: String) -> Deed {
+    Deed { said, brief: None, weight: Weight::Routine }
+}
+
+fn telling(said: String, brief: &str) -> Deed {
+    Deed { said, brief: Some(brief.to_owned()), weight: Weight::Telling }
+}
+
+/// What a call of the store did.
+pub(super) fn store_call(facts: &Facts<'_>, focus: &Focus, request: &Request, reply: &Reply) -> Deed {
+    let told = log(facts, focus, request, reply)
+        .or_else(|| effects(facts, focus, request, reply))
+        .or_else(|| mail(facts, focus, request, reply))
+        .or_else(|| leases(facts, request, reply))
+        .or_else(|| signals(facts, request, reply));
+    told.unwrap_or_else(|| routine(format!("called {}", request.method())))
+}
+
+fn log(facts: &Facts<'_>, focus: &Focus, request: &Request, reply: &Reply) -> Option<Deed> {
+    Some(match (request, reply) {
+        (Request::Append { body, run, .. }, Reply::Appended(appended)) => {
+            let said = format!("wrote entry {} of {}: {}", appended.seq, facts.run(*run), entry(facts, body));
+            let (brief, weight) = written(focus, body);
+            Deed { said, brief, weight }
+        }
+        (Request::Append { body, expected, .. }, Reply::Conflict(conflict)) => {
+            let kind = body.kind();
+            let said = format!(
+                "tried to write {kind} behind entry {expected}; the last was {}, and it was refused",
+                conflict.actual
+            );
+            telling(said, &format!("was refused {kind}"))
+        }
+        (Request::Read { .. }, Reply::Entries(entries)) => match entries.last() {
+            Some(last) => step(format!("read the log up to entry {} ({})", last.seq, last.kind())),
+            None => routine("read the log: it was empty".to_owned()),
+        },
+        _ => return None,
+    })
+}
+
+/// What a headline needs of an entry that was written, and how much it matters.
+fn written(focus: &Focus, body: &Body) -> (Option<String>, Weight) {
+    let own = match body {
+        Body::Ended(_) | Body::RunSuspended { .. } | Body::RunRetrying { .. } | Body::RunHalted { .. } => {
+            let brief = focus.effects.is_empty().then(|| format!("wrote {}", body.kind()));
+            return (brief, Weight::Telling);
+        }
+        Body::ToolCalled { effect, .. } => focus.effects.contains(&effect.id),
+        Body::ToolResult { result, .. } => focus.effects.contains(&result.effect_id),
+        Body::MsgReceived { messages, .. } => {
+            messages.iter().any(|received| focus.mail.contains(&*received.message.id))
+        }
+        Body::CancelRequested { .. } => true,
+        _ => false,
+    };
+    (None, if own { Weight::Telling } else { Weight::Step })
+}
+
+fn effects(facts: &Facts<'_>, focus: &Focus, request: &Request, reply: &Reply) -> Option<Deed> {
+    let own = |effect: EffectId| focus.effects.is_empty() || focus.effects.contains(&effect);
+    Some(match (request, reply) {
+        (Request::Lookup { effect }, Reply::Looked(None)) => {
+            let said = format!("looked for a recorded result of {} and found none", facts.effect(*effect));
+            if own(*effect) { telling(said, "found no result") } else { step(said) }
+        }
+        (Request::Lookup { effect }, Reply::Looked(Some(found))) => {
+            let said = format!("found the recorded result of {}: {}", facts.effect(*effect), result(found));
+            if own(*effect) { telling(said, "found its result") } else { step(said) }
+        }
+        (Request::Record { result: wanted }, Reply::Standing(standing)) => {
+            let name = facts.effect(wanted.effect_id);
+            if wanted == standing {
+                let own = focus.effects.contains(&wanted.effect_id);
+                let weight = if own { Weight::Telling } else { Weight::Step };
+                let said = format!("recorded the result of {name}: {}", result(wanted));
+                return Some(Deed { said, brief: None, weight });
+            }
+            let said = format!("wanted to record {name} as {}; {} stands", result(wanted), result(standing));
+            telling(said, &format!("found another result of {name} recorded"))
+        }
+        _ => return None,
+    })
+}
+
+fn mail(facts: &Facts<'_>, focus: &Focus, request: &Request, reply: &Reply) -> Option<Deed> {
+    let weight = |id: &str| if focus.mail.contains(id) { Weight::Telling } else { Weight::Step };
+    Some(match (request, reply) {
+        (Request::Deliver { message, to, .. }, Reply::Accepted(accepted)) => {
+            let (weight, message) = (weight(&message.id), facts.message(&message.id));
+            let (said, brief) = match accepted {
+                true => (format!("delivered {message} to {to}"), Some(format!("delivered {message}"))),
+                false => (format!("delivered {message} to {to} again, which changed nothing"), None),
+            };
+            Deed { said, brief, weight }
+        }
+        (Request::Drain { .. }, Reply::Drained(mail)) => {
+            let ids: Vec<String> = mail.iter().map(|mail| facts.message(&mail.received.message.id)).collect();
+            match ids.is_empty() {
+                true => routine("drained the mailbox: nothing".to_owned()),
+                false => step(format!("drained {}", some(&ids))),
+            }
+        }
+        (Request::Ack { message, .. }, _) => {
+            let said = format!("acked {}", facts.message(message));
+            Deed { brief: Some(said.clone()), said, weight: weight(message) }
+        }
+        (Request::Nack { message, failure, disposition, .. }, _) => {
+            let (name, how) = (facts.message(message), nacked(disposition));
+            let said = format!("nacked {name} {how} (failure {failure})");
+            Deed { said, brief: Some(format!("nacked {name}")), weight: weight(message) }
+        }
+        (Request::Redrive { message, .. }, Reply::Accepted(accepted)) => {
+            let message = facts.message(message);
+            let how = if *accepted { "brought back" } else { "could not bring back" };
+            telling(format!("{how} the dead letter {message}"), &format!("{how} {message}"))
+        }
+        _ => return None,
+    })
+}
+
+fn leases(facts: &Facts<'_>, request: &Request, reply: &Reply) -> Option<Deed> {
+    let run = |run: &RunId| facts.run(*run);
+    Some(match (request, reply) {
+        (Request::Heartbeat { lease }, Reply::Heartbeat(told)) => {
+            let (said, matters) = heartbeat(facts, told, &format!("lease {} of {}", lease.attempt, run(&lease.run)));
+            if matters { telling(said.clone(), &said) } else { routine(said) }
+        }
+        (Request::Release { lease, how }, Reply::Released(Released::Released)) => {
+            step(format!("released {} ({})", run(&lease.run), release(how)))
+        }
+        (Request::Release { lease, .. }, Reply::Released(Released::Lost)) => {
+            telling(format!("wanted to release {}, which it no longer held", run(&lease.run)), "had lost its lease")
+        }
+        (Request::Cancel { run: of, reason }, _) => {
+            telling(format!("asked to cancel {} ({reason})", run(of)), &format!("asked to cancel {}", run(of)))
+        }
+        (Request::Resume { run: of }, _) => telling(format!("resumed {}", run(of)), &format!("resumed {}", run(of))),
+        (Request::Wake { run: of, .. }, _) => step(format!("woke {}", run(of))),
+        _ => return None,
+    })
+}
+
+fn signals(facts: &Facts<'_>, request: &Request, reply: &Reply) -> Option<Deed> {
+    Some(match (request, reply) {
+        (Request::Signal { run: to, name, id, .. }, Reply::Signalled(told)) => {
+            let became = match told {
+                Signalled::Buffered => "it was kept",
+                Signalled::Repeated => "it was known already",
+                Signalled::Ended => "the run had ended",
+            };
+            let said = format!("sent signal {name} ({}) to {}: {became}", facts.message(id), facts.run(*to));
+            telling(said, &format!("sent signal {name}"))
+        }
+        (Request::Claim { step: number, .. }, Reply::Claimed(told)) => {
+            step(format!("asked how the wait of step {number} ended: {}", claimed(told.as_ref())))
+        }
+        (Request::Timer { step: number, at, .. }, _) => {
+            step(format!("set the timer of step {number} to {}", clock(facts, *at)))
+        }
+        _ => return None,
+    })
+}
