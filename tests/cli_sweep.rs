@@ -310,6 +310,25 @@ fn a_junit_report_has_a_case_for_each_scenario() {
 }
 
 #[test]
+fn files_that_are_not_there_are_told_with_their_nearest_neighbour() {
+    let place = Place::new();
+    place.must("sweep scenarios/sound.json --seeds 20 --shard 1/2", 0);
+    place.must("sweep scenarios/sound.json --seeds 20 --shard 2/2", 0);
+    let document = place.must("merge reports --json", 0).document();
+    assert_eq!((&document["schedules"], &document["complete"]), (&json!(20), &json!(true)));
+    let cases = [
+        ("merge reports/results-1-of-3.jsonl", "did you mean reports/results-1-of-2.jsonl?"),
+        ("merge scenarios", "no file of results (results*.jsonl) is in this directory"),
+        ("merge scenarios/sound.json", "line 1 is no result of a sweep"),
+        ("sweep --known reportz", "did you mean reports?"),
+    ];
+    for (arguments, words) in cases {
+        let told = place.must(arguments, 2);
+        assert!(told.err.contains(words), "{}", told.err);
+    }
+}
+
+#[test]
 fn a_shard_is_one_of_those_that_there_are() {
     let place = Place::new();
     for wrong in ["0/8", "9/8", "8", "a/b", "1/0"] {

@@ -14,9 +14,9 @@ use crate::report::sweep::Report;
 /// The order of files and lines does not matter, nor how often a line stands there: eight shards give what one sweep
 /// gives. The files of failures are written from the lines.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  chronodrome merge shards/*/results-*.jsonl --junit report.xml")]
+#[command(after_help = "Example:\n  chronodrome merge shards --junit report.xml")]
 pub(super) struct Args {
-    /// Files of result lines, as `sweep` writes them.
+    /// Files of result lines, as `sweep` writes them, or directories of them.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Failures that are known and break nothing.
@@ -40,7 +40,8 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     let known = load_known(args.known.as_deref())?;
     let mut lines = BTreeSet::new();
     let mut places: BTreeMap<String, &PathBuf> = BTreeMap::new();
-    for path in &args.files {
+    let files: Vec<Vec<PathBuf>> = args.files.iter().map(|path| results::files(path)).collect::<Result<_, _>>()?;
+    for path in files.iter().flatten() {
         let read = results::read(path)?;
         if read.cut {
             terminal.note(&format!("{}: its last line was cut off; it is left out", path.display()));

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::Stop;
 use super::terminal::Terminal;
-use crate::explore::Shard;
+use crate::explore::files::exists;
 use crate::explore::results::{Line, ReadLines, SweepLine, read_lines};
+use crate::explore::{FilesError, Shard};
 
 /// The name of the file of a sweep's result lines.
 pub(super) fn name(shard: Shard) -> String {
@@ -17,6 +18,28 @@ pub(super) fn name(shard: Shard) -> String {
     } else {
         format!("results-{}-of-{}.jsonl", shard.number, shard.of)
     }
+}
+
+/// The files of result lines at `path`: the file itself, or those of a directory.
+pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, Stop> {
+    exists(path)?;
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let unreadable = |error| Stop::Files(FilesError::Unreadable { path: path.to_owned(), error });
+    let entries: Result<Vec<_>, io::Error> = std::fs::read_dir(path).map_err(unreadable)?.collect();
+    let paths = entries.map_err(unreadable)?.into_iter().map(|entry| entry.path());
+    let is_ours = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("results") && name.ends_with(".jsonl")
+    };
+    let mut found: Vec<PathBuf> = paths.filter(is_ours).collect();
+    found.sort();
+    if found.is_empty() {
+        let none = format!("{}: no file of results (results*.jsonl) is in this directory", path.display());
+        return Err(Stop::Usage(none));
+    }
+    Ok(found)
 }
 
 /// The lines of a file.

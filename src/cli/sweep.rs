@@ -176,7 +176,9 @@ fn only(name: Option<&str>) -> Result<Option<String>, Stop> {
 
 /// The failures that are known.
 pub(super) fn load_known(path: Option<&Path>) -> Result<Known, Stop> {
-    path.map_or_else(|| Ok(Known::default()), |path| Known::load(path).map_err(|error| Stop::Usage(error.to_string())))
+    let Some(path) = path else { return Ok(Known::default()) };
+    files::exists(path)?;
+    Known::load(path).map_err(|error| Stop::Usage(error.to_string()))
 }
 
 /// Writes a JUnit report, if one is wanted.

@@ -66,10 +66,7 @@ fn did_you_mean(nearest: Option<&Path>) -> String {
 /// # Errors
 /// When there is none, or something cannot be read.
 pub fn scenario_files(path: &Path) -> Result<Vec<PathBuf>, FilesError> {
-    let unreadable = |error| FilesError::Unreadable { path: path.to_owned(), error };
-    if !path.try_exists().map_err(unreadable)? {
-        return Err(FilesError::Missing { path: path.to_owned(), nearest: nearest_to(path) });
-    }
+    exists(path)?;
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
@@ -96,6 +93,16 @@ pub fn scenario_files(path: &Path) -> Result<Vec<PathBuf>, FilesError> {
     }
     found.sort();
     Ok(found)
+}
+
+/// Whether something stands at `path`.
+///
+/// # Errors
+/// When nothing does, with what stands beside it under a similar name.
+pub fn exists(path: &Path) -> Result<(), FilesError> {
+    let there = path.try_exists().map_err(|error| FilesError::Unreadable { path: path.to_owned(), error })?;
+    let missing = || FilesError::Missing { path: path.to_owned(), nearest: nearest_to(path) };
+    there.then_some(()).ok_or_else(missing)
 }
 
 /// What stands in the same directory under the most similar name, if it is similar at all.
