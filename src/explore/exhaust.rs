@@ -112,7 +112,7 @@ impl<'a> Singles<'a> {
 
     fn schedule(&self, site: usize, value: usize) -> Schedule {
         let site = &self.plan.sites[site];
-        Schedule::Fixed(vec![site.deviation(site.faults[value])])
+        Schedule::Fixed(vec![site.deviation(site.faults[value].clone())])
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
         let done = exhaust(&fake(Some("c")), false);
         let group = done.findings.failures.values().next().expect("it fails");
         let Schedule::Fixed(list) = &group.first.schedule else { panic!("{:?}", group.first.schedule) };
-        assert_eq!((list.len(), &*list[0].site, list[0].fault), (1, "c", Fault::LostReply));
+        assert_eq!((list.len(), &*list[0].site, &list[0].fault), (1, "c", &Fault::LostReply));
         assert!(done.complete());
         assert!(!exhaust(&fake(Some("a")), true).complete(), "the first failure ends it");
     }

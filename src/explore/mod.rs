@@ -1,4 +1,4 @@
-//! Ways to choose schedules, one file each: [`sweep`], [`exhaust`], [`replay`]; and [`suite`], which makes a
+//! Ways to choose schedules, one file each: [`sweep`], [`exhaust`], [`holds`], [`replay`]; and [`suite`], which makes a
 //! sweep one line of a project's own tests.
 //!
 //! Nothing here knows how a world is built or judged: whatever is a [`Subject`] can be explored. Nothing here
@@ -11,6 +11,7 @@ pub mod contain;
 pub mod exhaust;
 mod fidelity;
 pub mod files;
+pub mod holds;
 mod pool;
 pub mod replay;
 pub mod suite;

@@ -93,7 +93,7 @@ impl Report<'_> {
             (Some(file), _) => format!("chronodrome replay {file}"),
             (None, Schedule::Seed(seed)) => format!("chronodrome run {path} --seed {seed}"),
             (None, Schedule::Calm) => format!("chronodrome run {path}"),
-            (None, Schedule::Fixed(_)) => format!("chronodrome replay {path}"),
+            (None, Schedule::Fixed(_) | Schedule::Spliced(_)) => format!("chronodrome replay {path}"),
         }
     }
 

@@ -86,7 +86,8 @@ fn plan(kind: FaultKind, doc: &Doc<'_>, scope: &FaultScope<'_>) -> Decoded<Fault
     let mut known = vec!["rate", "at_most", "from", "until", "calls", "workers"];
     match kind {
         FaultKind::Slow => known.push("times"),
-        FaultKind::LostRequest
+        FaultKind::Hold
+        | FaultKind::LostRequest
         | FaultKind::LostReply
         | FaultKind::StoreError
         | FaultKind::ToolRefuses
@@ -159,11 +160,21 @@ fn deviation(doc: &Doc<'_>) -> Decoded<Deviation> {
         let name = kind.value.as_str().unwrap_or_default();
         if names.contains(&name) { doc.mistake(error.to_string()) } else { kind.unknown("fault", names) }
     })?;
+    if let Fault::Hold { until, most } = &fault {
+        if until.as_ref() == Some(&site) {
+            return Err(object.need("until")?.mistake("a request cannot be held until it has itself arrived"));
+        }
+        if until.is_none() && most.is_none() {
+            return Err(
+                kind.mistake("a hold needs `until`, the site of another call, or `most`, the longest that it may last")
+            );
+        }
+    }
     Ok(Deviation { site, fault, key: None })
 }
 
 /// The faults that a deviation can be.
-const FAULT_NAMES: [&str; 20] = [
+const FAULT_NAMES: [&str; 21] = [
     "crash",
     "pause",
     "partition",
@@ -184,4 +195,5 @@ const FAULT_NAMES: [&str; 20] = [
     "tool_refuses",
     "tool_unknown",
     "slow",
+    "hold",
 ];
