@@ -170,6 +170,15 @@ impl Decider {
         matches!(self.mode, Mode::Drawn(_))
     }
 
+    /// Whether some request may be held back until another call was applied.
+    pub fn holds(&self) -> bool {
+        match &self.mode {
+            Mode::Calm => false,
+            Mode::Drawn(drawers) => drawers.iter().any(|drawer| drawer.swarm.holds.is_some()),
+            Mode::Fixed(listed) => !listed.untils.is_empty(),
+        }
+    }
+
     /// The key of the site of this name, for which some hold waits, if it has come up.
     pub fn key_of(&self, until: &Name) -> Option<SiteKey> {
         match &self.mode {

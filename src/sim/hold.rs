@@ -9,7 +9,7 @@ use super::core::{Caller, Core, Due};
 use super::schedule::Fault;
 use super::site::{Site, Who, Words};
 use crate::history::{About, Asked, Event};
-use crate::kernel::{EffectId, Name, Request, RunId, Span};
+use crate::kernel::{EffectId, Name, Request, RunId};
 
 /// A request that is held back.
 pub(super) struct Held {
@@ -82,7 +82,7 @@ impl Core {
         self.holds += 1;
         self.held.push(Held { number, place, by, until, taken });
         if let Some(most) = most {
-            self.agenda.push(self.now + most.max(Span::ZERO), Due::LetGo { hold: number });
+            self.agenda.push(self.now + most, Due::LetGo { hold: number });
         }
         self.time_out(place);
     }
@@ -113,7 +113,8 @@ impl Core {
     pub fn let_go_after(&mut self, place: u32, granted: Option<RunId>) {
         while !self.held.is_empty() {
             let call = self.calls.at(place);
-            let (Some((who, site)), by, asked) = (call.named, call.by, call.asked.clone()) else { return };
+            let Some((who, site)) = call.named.as_deref().copied() else { return };
+            let (by, asked) = (call.by, call.asked.clone());
             let about = granted.map_or_else(|| self.about(&asked), About::Run);
             let address = self.words().address(about);
             let lets_go = |held: &Held| match &held.until {

@@ -17,8 +17,8 @@ pub(super) struct Call {
     pub caller: Caller,
     /// Who exactly made it.
     pub by: By,
-    /// Its site, once that is known.
-    pub named: Option<Named>,
+    /// Its site, once that is known and where some hold may end by it.
+    pub named: Option<Box<Named>>,
     pub asked: Asked,
     pub sent_at: Timestamp,
     /// When the caller gives it up.
@@ -182,7 +182,9 @@ impl Core {
         if fault.is_some() {
             self.note_deviation();
         }
-        self.calls.at(place).named = Some((who, site));
+        if self.decider.holds() {
+            self.calls.at(place).named = Some(Box::new((who, site)));
+        }
         (site, fault)
     }
 
@@ -524,7 +526,7 @@ impl Core {
             Some((run, attempt)) => {
                 let who = Who::Lease(run, attempt);
                 let (site, fault) = self.decide_other(worker, who, Class::Grant, Called::Lease, GRANTED);
-                (Some((who, site)), fault)
+                (self.decider.holds().then(|| Box::new((who, site))), fault)
             }
             None => (None, None),
         };

@@ -103,6 +103,8 @@ fn mistakes() -> Vec<String> {
         r#""deviations": [ { "site": "x", "fault": "hold", "until": "x" } ]"#,
         r#""deviations": [ { "site": "x", "fault": "hold", "untill": "y" } ]"#,
         r#""faults": { "hold": { "rate": 0.1, "for": "1s" } }"#,
+        r#""deviations": [ { "site": "x", "fault": "delay_request", "by": "-5s" } ]"#,
+        r#""deviations": [ { "site": "x", "fault": "crash", "point": { "flight": "-5s" }, "restart": "1s" } ]"#,
         r#""expect": [ { "effect": "stripe.charge", "happened": 1 } ]"#,
         r#""expect": [ { "agent": "billing", "ends": "complete" } ]"#,
         r#""expect": [ { "run": "billing#0", "ends": "completed" } ]"#,
