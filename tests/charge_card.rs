@@ -124,7 +124,7 @@ fn no_single_fault_charges_twice_or_loses_the_run() {
     let mut schedules = 0;
     for site in &sites {
         for fault in &site.faults {
-            let deviation = site.deviation(*fault);
+            let deviation = site.deviation(fault.clone());
             let (remains, records) = play(&Schedule::Fixed(vec![deviation.clone()]), false);
             assert!(charges(&records) <= 1, "{deviation:?}");
             let ended = remains.store.runs().all(|run| run.status.is_terminal());

@@ -76,7 +76,7 @@ fn singles(scenario: &Scenario) -> Vec<Schedule> {
     let listing = Options { sites: true, ..Options::default() };
     let sites = scenario.player().play(&Schedule::Calm, listing).sites;
     let of = |site: &chronodrome::sim::SiteListing| {
-        site.faults.iter().map(|fault| Schedule::Fixed(vec![site.deviation(*fault)])).collect::<Vec<_>>()
+        site.faults.iter().map(|fault| Schedule::Fixed(vec![site.deviation(fault.clone())])).collect::<Vec<_>>()
     };
     sites.iter().flat_map(of).collect()
 }

@@ -212,7 +212,7 @@ fn at_every_single_fault() {
     let mut schedules = 0;
     for site in &sites {
         for fault in &site.faults {
-            judged(&setup, &Schedule::Fixed(vec![site.deviation(*fault)]));
+            judged(&setup, &Schedule::Fixed(vec![site.deviation(fault.clone())]));
             schedules += 1;
         }
     }

@@ -43,7 +43,7 @@ fn an_agent_in_rust_that_does_not_follow_its_log_is_found_out() {
     let text = FILE.replace(r#""output": { "charged": 100 }"#, r#""ends": "completed""#);
     let scenario = Scenario::parse(&text, "charge-card.json").unwrap().with_agent("billing", || fickle).unwrap();
     let subjects: [&dyn chronodrome::explore::Subject; 1] = [&scenario];
-    let sweep = chronodrome::explore::sweep::Sweep { seeds: 0..64, jobs: 1, fail_fast: false };
+    let sweep = chronodrome::explore::sweep::Sweep { seeds: 0..64, ..Default::default() };
     let swept = sweep.run(&subjects, &mut |_| None);
     let causes: Vec<_> = swept.findings.failures.keys().map(|(_, cause)| cause.invariant.as_str()).collect();
     assert!(causes.contains(&"replay-faithful"), "{causes:?}");

@@ -74,6 +74,7 @@ pub(super) fn event(
             });
             coverage.deviated(facts, *kind, *call, run);
         }
+        Event::LetGo { .. } => {}
         Event::Phase(phase) => entered_phase(facts, &mut judge, *phase),
     }
 }

@@ -124,7 +124,7 @@ fn in_words(compared: Compared, violates: Option<&Name>, style: Style) -> String
 }
 
 pub(super) fn stale_in_words(stale: &Stale) -> String {
-    let mut text = format!("the file is stale: the site `{}` never came up", stale.deviation.site);
+    let mut text = format!("the file is stale: the site `{}` never came up", stale.missing);
     if let Some(nearest) = &stale.nearest {
         let _ = write!(text, "; the nearest that did is `{nearest}`");
     }
@@ -132,5 +132,5 @@ pub(super) fn stale_in_words(stale: &Stale) -> String {
 }
 
 fn stale_document(stale: &Stale) -> serde_json::Value {
-    json!({ "site": stale.deviation.site, "nearest": stale.nearest })
+    json!({ "site": stale.missing, "nearest": stale.nearest })
 }

@@ -214,7 +214,7 @@ impl Search<'_, '_> {
                 Some(_) => fails = middle,
             }
         }
-        let fault = |amount| (value.put)(self.list[place].fault, amount);
+        let fault = |amount| (value.put)(self.list[place].fault.clone(), amount);
         let change = (value.has - holds).unsigned_abs();
         let share = Share { change, of: (value.has - value.mildest).unsigned_abs().max(1) };
         let (to, from) = ((value.amount)(holds), (value.amount)(value.has));
@@ -223,7 +223,7 @@ impl Search<'_, '_> {
 
     fn with(&mut self, place: usize, value: Value, amount: i64) -> Result<Option<Ended>, Panic> {
         let mut list = self.list.clone();
-        list[place].fault = (value.put)(list[place].fault, amount);
+        list[place].fault = (value.put)(list[place].fault.clone(), amount);
         self.play(list)
     }
 }
@@ -272,6 +272,7 @@ impl Value {
             | Fault::TimerLate { by: length }
             | Fault::ClockSkew { by: length }
             | Fault::ClockStep { by: length }
+            | Fault::Hold { most: Some(length), .. }
             | Fault::ToolSlow { takes: length } => vec![span(length, put_length)],
             Fault::ShortLease { to } => vec![Value::span(to, lease.max(to), put_length)],
             Fault::Slow { factor } => {
@@ -282,6 +283,7 @@ impl Value {
             | Fault::LostReply
             | Fault::StoreError
             | Fault::ToolRefuses
+            | Fault::Hold { most: None, .. }
             | Fault::ToolUnknown { .. } => Vec::new(),
         }
     }
@@ -319,6 +321,7 @@ fn put_length(fault: Fault, amount: i64) -> Fault {
         Fault::ClockStep { .. } => Fault::ClockStep { by: length },
         Fault::ToolSlow { .. } => Fault::ToolSlow { takes: length },
         Fault::ShortLease { .. } => Fault::ShortLease { to: length },
+        Fault::Hold { until, .. } => Fault::Hold { until, most: Some(length) },
         Fault::Slow { .. } => Fault::Slow { factor: u32::try_from(amount).unwrap_or(1) },
         whole @ (Fault::LostRequest
         | Fault::LostReply

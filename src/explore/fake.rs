@@ -2,7 +2,7 @@
 
 use super::{Player, Subject};
 use crate::check::Violation;
-use crate::history::{Event, Header, Phase, Record};
+use crate::history::{Called, Event, Header, Phase, Record};
 use crate::kernel::{Span, Timestamp};
 use crate::scenario::{Options, Outcome};
 use crate::sim::{Deviation, Fault, Schedule, SiteKey, SiteListing};
@@ -70,7 +70,7 @@ impl Player for Playing<'_> {
         let mut outcome = held();
         outcome.digest = format!("{schedule:?} after {past}");
         match schedule {
-            Schedule::Calm => {}
+            Schedule::Calm | Schedule::Spliced(_) => {}
             Schedule::Seed(seed) => {
                 assert!(self.fake.panics != Some(*seed), "seed {seed} is too much");
                 if self.fake.fails.is_some_and(|every| *seed > 0 && seed.is_multiple_of(every)) {
@@ -82,7 +82,7 @@ impl Player for Playing<'_> {
                 let known = |deviation: &Deviation| self.fake.sites.iter().any(|(site, _)| *site == &*deviation.site);
                 (outcome.deviations, outcome.stale) = list.iter().cloned().partition(known);
                 let weak = |found: &Deviation| {
-                    self.fake.weak.is_some_and(|weak| (&*found.site, found.fault) == (weak, Fault::LostReply))
+                    self.fake.weak.is_some_and(|weak| (&*found.site, &found.fault) == (weak, &Fault::LostReply))
                 };
                 let too_long = |found: &Deviation| match (found.fault, self.fake.too_long) {
                     (Fault::Pause { lasts, .. }, Some((site, most))) => &*found.site == site && lasts >= most,
@@ -99,6 +99,10 @@ impl Player for Playing<'_> {
                 key: SiteKey::for_test(name),
                 faults: faults.clone(),
                 state: None,
+                at: Timestamp::from_micros(0),
+                call: Called::Read,
+                by: None,
+                address: None,
             };
             outcome.sites = self.fake.sites.iter().map(site).collect();
         }

@@ -1,5 +1,6 @@
-//! Ways to choose schedules, one file each: [`sweep`], [`exhaust`], [`replay`]; [`mod@shrink`], which makes a failure
-//! small; and [`explain`], which varies one that fails. [`recorded`] and [`mod@diff`] look at histories that were written down.
+//! Ways to choose schedules, one file each: [`sweep`], [`exhaust`], [`holds`], [`replay`]; [`mod@shrink`], which makes a
+//! failure small; and [`explain`], which varies one that fails. [`recorded`] and [`mod@diff`] look at histories that were
+//! written down.
 //!
 //! Nothing here knows how a world is built or judged: whatever is a [`Subject`] can be explored. Nothing here
 //! reads a clock or prints: who calls hears [`News`] and may [`Halt`] the work. What is found depends on the
@@ -17,6 +18,7 @@ mod fidelity;
 pub mod files;
 mod fingerprint;
 mod grid;
+pub mod holds;
 mod pool;
 pub mod recorded;
 pub mod replay;
@@ -188,6 +190,10 @@ pub(crate) fn in_words(schedule: &Schedule) -> String {
     match schedule {
         Schedule::Calm => "the calm schedule".to_owned(),
         Schedule::Seed(seed) => format!("seed {seed}"),
+        Schedule::Spliced(turns) => {
+            let seeds: Vec<String> = turns.iter().map(|turn| turn.seed.to_string()).collect();
+            format!("the seeds {} in turn", seeds.join(", "))
+        }
         Schedule::Fixed(list) if list.len() == 1 => format!("the deviation at `{}`", list[0].site),
         Schedule::Fixed(list) if list.len() == 2 => {
             format!("the deviations at `{}` and `{}`", list[0].site, list[1].site)

@@ -22,6 +22,8 @@ pub struct Replayed {
 pub struct Stale {
     /// The deviation.
     pub deviation: Deviation,
+    /// The name of the site that never came up: its own, or the one that a hold waited for in vain.
+    pub missing: Name,
     /// The site of this replay whose name is nearest.
     pub nearest: Option<Name>,
 }
@@ -40,8 +42,9 @@ pub fn replay(
         contain(|| subject.player().examine(&schedule, Options { sites: true, trace, ..Options::default() }))?;
     let sites: Vec<Name> = std::mem::take(&mut outcome.sites).into_iter().map(|site| site.name).collect();
     let stale = outcome.stale.iter().map(|deviation| Stale {
+        nearest: nearest(deviation.missing(&outcome.deviations), sites.iter()).cloned(),
+        missing: deviation.missing(&outcome.deviations).clone(),
         deviation: deviation.clone(),
-        nearest: nearest(&deviation.site, sites.iter()).cloned(),
     });
     Ok(Replayed { stale: stale.collect(), outcome })
 }
@@ -64,6 +67,6 @@ mod tests {
         let replayed = replay(&fake, &list, None).expect("it does not panic");
         assert!(!replayed.outcome.held());
         let nearest = Some("w1 / lease 0 / append".into());
-        assert_eq!(replayed.stale, [Stale { deviation: list[1].clone(), nearest }]);
+        assert_eq!(replayed.stale, [Stale { deviation: list[1].clone(), missing: list[1].site.clone(), nearest }]);
     }
 }

@@ -44,11 +44,13 @@ pub enum FaultKind {
     ToolUnknown,
     /// A worker is slower throughout.
     Slow,
+    /// A request is held back until another call was applied.
+    Hold,
 }
 
 impl FaultKind {
     /// Every kind.
-    pub const ALL: [FaultKind; 19] = [
+    pub const ALL: [FaultKind; 20] = [
         FaultKind::Crash,
         FaultKind::Pause,
         FaultKind::Partition,
@@ -68,6 +70,7 @@ impl FaultKind {
         FaultKind::ToolRefuses,
         FaultKind::ToolUnknown,
         FaultKind::Slow,
+        FaultKind::Hold,
     ];
 
     /// The kind in words, as scenario files have it.
@@ -92,6 +95,7 @@ impl FaultKind {
             FaultKind::ToolRefuses => "tool_refuses",
             FaultKind::ToolUnknown => "tool_unknown",
             FaultKind::Slow => "slow",
+            FaultKind::Hold => "hold",
         }
     }
 
@@ -99,7 +103,8 @@ impl FaultKind {
     pub const fn lasts(self) -> bool {
         !matches!(
             self,
-            FaultKind::LostRequest
+            FaultKind::Hold
+                | FaultKind::LostRequest
                 | FaultKind::LostReply
                 | FaultKind::StoreError
                 | FaultKind::ToolRefuses
@@ -129,6 +134,7 @@ impl FaultKind {
             FaultKind::ToolRefuses => "A tool refuses; the effect did not happen.",
             FaultKind::ToolUnknown => "A tool cannot vouch for what it did, or did not.",
             FaultKind::Slow => "A worker is several times slower throughout.",
+            FaultKind::Hold => "A request is held back until another call was applied.",
         }
     }
 }

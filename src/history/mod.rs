@@ -175,6 +175,13 @@ pub enum Event {
         /// The address whose mailbox it is about, where no run is named.
         agent: Option<AgentId>,
     },
+    /// A request that was held back goes on, and arrives at once.
+    LetGo {
+        /// Which call's request.
+        call: CallNo,
+        /// The site of the call that it was held for, which has just been applied; none where only time let it go.
+        until: Option<Name>,
+    },
     /// The world enters a phase.
     Phase(Phase),
 }

@@ -6,10 +6,10 @@ use crate::sim::{Deviation, Fault, Point};
 /// What a deviation does, in a clause; where it strikes is its site's to say.
 pub fn in_words(deviation: &Deviation) -> String {
     let site = &*deviation.site;
-    match deviation.fault {
-        Fault::Crash { point, restart } => format!("the worker dies {}, and starts anew after {restart}", when(point)),
-        Fault::Pause { point, lasts } => format!("the worker freezes for {lasts} {}", when(point)),
-        Fault::Partition { point, lasts } => format!("the worker is cut off for {lasts} {}", when(point)),
+    match &deviation.fault {
+        Fault::Crash { point, restart } => format!("the worker dies {}, and starts anew after {restart}", when(*point)),
+        Fault::Pause { point, lasts } => format!("the worker freezes for {lasts} {}", when(*point)),
+        Fault::Partition { point, lasts } => format!("the worker is cut off for {lasts} {}", when(*point)),
         Fault::LostRequest => "the request is lost".to_owned(),
         Fault::LostReply => "the request is carried out, and its reply lost".to_owned(),
         Fault::StoreError => "the store does not take the request, and says so".to_owned(),
@@ -20,15 +20,24 @@ pub fn in_words(deviation: &Deviation) -> String {
         Fault::DelayReply { by } => format!("the reply takes {by} longer"),
         Fault::ShortLease { to } => format!("the lease runs for {to} only"),
         Fault::TimerLate { by } => format!("the timer fires {by} late"),
-        Fault::ClockSkew { by } if by < Span::ZERO => format!("the clock of {} is {} behind", who(site), by.times(-1)),
+        Fault::ClockSkew { by } if *by < Span::ZERO => format!("the clock of {} is {} behind", who(site), by.times(-1)),
         Fault::ClockSkew { by } => format!("the clock of {} is {by} ahead", who(site)),
-        Fault::ClockStep { by } if by < Span::ZERO => format!("the worker's clock steps back by {}", by.times(-1)),
+        Fault::ClockStep { by } if *by < Span::ZERO => format!("the worker's clock steps back by {}", by.times(-1)),
         Fault::ClockStep { by } => format!("the worker's clock steps ahead by {by}"),
         Fault::Stop { restart } => format!("the worker is asked to stop, and starts anew {restart} later"),
         Fault::ToolSlow { takes } => format!("the tool takes {takes}"),
         Fault::ToolRefuses => "the tool refuses".to_owned(),
         Fault::ToolUnknown { happened: true } => "it happens, and the tool cannot vouch for it".to_owned(),
         Fault::ToolUnknown { happened: false } => "it does not happen, and the tool cannot vouch for that".to_owned(),
+        Fault::Hold { until: Some(until), most: None } => {
+            format!("the request is held back until this was done: {until}")
+        }
+        Fault::Hold { until: Some(until), most: Some(most) } => {
+            format!("the request is held back until this was done, or for {most}: {until}")
+        }
+        Fault::Hold { until: None, most } => {
+            format!("the request is held back{}", most.map_or(String::new(), |most| format!(" for {most}")))
+        }
         Fault::Slow { factor } => format!("{} is {factor} times as slow throughout", who(site)),
     }
 }

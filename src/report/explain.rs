@@ -191,12 +191,14 @@ fn length(fault: &Fault) -> Option<crate::kernel::Span> {
         | Fault::TimerLate { by: length }
         | Fault::ClockSkew { by: length }
         | Fault::ClockStep { by: length }
+        | Fault::Hold { most: Some(length), .. }
         | Fault::ToolSlow { takes: length } => Some(*length),
         Fault::LostRequest
         | Fault::LostReply
         | Fault::StoreError
         | Fault::ToolRefuses
         | Fault::ToolUnknown { .. }
+        | Fault::Hold { most: None, .. }
         | Fault::Slow { .. } => None,
     }
 }
@@ -220,6 +222,7 @@ fn milder(deviation: &Deviation, place: usize, holds: &Fault, to: Amount) -> Str
         (Fault::Duplicate { .. }, _) => format!("Had {noun} (deviation {number}) arrived again after {to}"),
         (Fault::DelayRequest { .. }, _) => format!("Had {noun} (deviation {number}) been held up for {to}"),
         (Fault::DelayReply { .. }, _) => format!("Had the reply to {noun} (deviation {number}) been held up for {to}"),
+        (Fault::Hold { .. }, _) => format!("Had {noun} (deviation {number}) been held back for {to}"),
         (Fault::ShortLease { .. }, _) => format!("Had the lease {of} run for {to}"),
         (Fault::TimerLate { .. }, _) => format!("Had the timer {of} been {to} late"),
         (Fault::ClockSkew { .. }, _) => format!("Had the clock {of} been off by {to}"),

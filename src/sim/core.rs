@@ -8,9 +8,10 @@ use std::task::Waker;
 use super::course::Course;
 use super::decide::{Decider, Place};
 use super::executor::{Agenda, Group};
+use super::hold::Held;
 use super::outside::OutsideWorld;
 use super::schedule::Fault;
-use super::site::{Aliases, Class, Tries, Who, Words};
+use super::site::{Aliases, Class, Site, Tries, Who, Words};
 use super::world::{Setup, Watcher};
 use crate::history::{About, Actor, ActorChange, Called, Event, RunningHash};
 use crate::kernel::{AgentId, Attempt, EffectId, Name, RunId, RunIds, Span, Step, Task, Timestamp, WorkerId};
@@ -51,6 +52,8 @@ pub(super) enum Due {
     StoreUp { turn: u32 },
     /// An input's time has come.
     Input(u32),
+    /// A request has been held back for as long as it may.
+    LetGo { hold: u32 },
 }
 
 /// A parked lease poll.
@@ -183,6 +186,9 @@ pub(super) struct Core {
     pub lost_leases: u32,
     /// Tails that wait at the store for an entry.
     pub tails: Vec<(RunId, u32)>,
+    /// Requests that are held back, in the order of their sending, and how many there ever were.
+    pub held: Vec<Held>,
+    pub holds: u32,
     watcher: Rc<RefCell<dyn Watcher>>,
 }
 
@@ -215,6 +221,8 @@ impl Core {
             events: 0,
             lost_leases: 0,
             tails: Vec::new(),
+            held: Vec::new(),
+            holds: 0,
             watcher,
         }
     }
@@ -245,24 +253,32 @@ impl Core {
         }
     }
 
-    /// Decides about something that is no call.
-    pub fn decide_other(&mut self, who: Who, class: Class, called: Called, what: &'static str) -> Option<Fault> {
+    /// Decides about something of a worker's that is no call; its site, and the fault.
+    pub fn decide_other(
+        &mut self,
+        worker: usize,
+        who: Who,
+        class: Class,
+        called: Called,
+        what: &'static str,
+    ) -> (Site, Option<Fault>) {
         let site = self.tries.next(who, class.number(), 0);
         self.note_state();
-        let worker = match who {
-            Who::Worker(worker) => Some(&self.worker_names[worker]),
-            _ => None,
-        };
         // A plan that names `lease` among its calls means the grants.
         let method = if class == Class::Grant { "lease" } else { what };
-        let about = About::Neither;
-        let place = Place { at: self.now, class, site, who, called, about, method, worker, tool: None };
+        let about = match who {
+            Who::Lease(run, _) => About::Run(run),
+            _ => About::Neither,
+        };
+        let by = Some(self.by(Caller::Worker(worker)));
+        let worker = Some(&self.worker_names[worker]);
+        let place = Place { at: self.now, class, site, who, called, about, method, worker, by, tool: None };
         let words = Words { aliases: &self.aliases, workers: &self.worker_names, effects: &self.effects };
-        let fault = self.decider.decide(&place, || words.other(who, what, site.nth));
+        let fault = self.decider.decide(&place, &words, || words.other(who, what, site.nth));
         if fault.is_some() {
             self.note_deviation();
         }
-        fault
+        (site, fault)
     }
 
     /// Adds the deviation that was taken last to the history.
@@ -381,9 +397,9 @@ impl Around<'_> {
     fn decide(&mut self, who: Who, class: Class, called: Called, what: &'static str) -> Option<Fault> {
         let site = self.tries.next(who, class.number(), 0);
         let (at, about) = (self.now, About::Neither);
-        let place = Place { at, class, site, who, called, about, method: what, worker: None, tool: None };
+        let place = Place { at, class, site, who, called, about, method: what, worker: None, by: None, tool: None };
         let words = Words { aliases: self.aliases, workers: self.workers, effects: self.effects };
-        let fault = self.decider.decide(&place, || words.other(who, what, site.nth));
+        let fault = self.decider.decide(&place, &words, || words.other(who, what, site.nth));
         if fault.is_some() {
             self.taken.push(self.decider.last_taken());
         }

@@ -43,10 +43,11 @@ impl Core {
         hash.note(&(self.now, self.reach, self.reach_turn, self.calls.made, &self.tails));
         self.agenda.pending().for_each(|entry| hash.note(&entry));
         self.calls.living().for_each(|(place, call)| {
-            let fault = if call.spent { None } else { call.fault };
+            let fault = if call.spent { &None } else { &call.fault };
             hash.note(&(place, call.no, call.caller, call.sent_at, call.deadline, call.latency, fault));
             hash.note(&(call.waiting, call.settled, call.timed, call.uses, &call.reply, &call.outcome));
         });
+        self.note_held(&mut hash);
         for worker in &self.workers {
             hash.note(&(worker.incarnation, worker.alive, worker.doomed, worker.frozen, worker.cut, worker.clock_off));
             hash.note(&(worker.slow, worker.poll, worker.poll_at, worker.turn, &worker.deferred, &worker.woken));

@@ -6,13 +6,15 @@ use std::collections::BTreeMap;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::core::Caller;
 use super::faults::{FaultKind, FaultPlan, Faults, Tool};
+use super::hold::By;
 use super::schedule::{Deviation, Fault, Point, Schedule, SiteListing};
-use super::site::{Class, Site, SiteKey, Who, mix};
+use super::site::{Class, Site, SiteKey, Who, Words, mix};
 use super::swarm::{KINDS, Swarm};
 use super::world::Setup;
-use crate::history::{About, Called, Event};
-use crate::kernel::{Name, Span, Timestamp};
+use crate::history::{About, Actor, Called, Event};
+use crate::kernel::{Name, Span, Timestamp, WorkerId};
 
 /// What is known of the place where a decision falls.
 pub(super) struct Place<'a> {
@@ -26,14 +28,79 @@ pub(super) struct Place<'a> {
     /// The contract's method, `perform`, or what is no call.
     pub method: &'static str,
     pub worker: Option<&'a Name>,
+    /// Who exactly calls, or is granted something.
+    pub by: Option<By>,
     pub tool: Option<&'a Tool>,
+}
+
+impl Place<'_> {
+    /// Who calls, as histories name it.
+    fn actor(&self) -> Option<Actor> {
+        match (self.by?, self.worker) {
+            ((Caller::Input(input), _), _) => Some(Actor::Input(input)),
+            ((Caller::Probe, _), _) => Some(Actor::Probe),
+            ((Caller::Worker(_), incarnation), Some(name)) => {
+                Some(Actor::Worker(WorkerId { name: name.clone(), incarnation }))
+            }
+            ((Caller::Worker(_), _), None) => None,
+        }
+    }
 }
 
 enum Mode {
     Calm,
-    Seed(u64, Box<Swarm>),
-    /// What is to happen, by key, and by name for those that have no key.
-    Fixed(BTreeMap<SiteKey, Fault>, BTreeMap<Name, Fault>),
+    /// Who draws from when on, in the order of time.
+    Drawn(Vec<Drawer>),
+    Fixed(Listed),
+}
+
+/// A seed that draws.
+struct Drawer {
+    from: Timestamp,
+    seed: u64,
+    swarm: Swarm,
+}
+
+/// What is to happen, by key, and by name for those that have no key.
+#[derive(Default)]
+struct Listed {
+    by_key: BTreeMap<SiteKey, Fault>,
+    by_name: BTreeMap<Name, Fault>,
+    /// The sites that holds wait for, and their keys once they have come up.
+    untils: BTreeMap<Name, Option<SiteKey>>,
+}
+
+impl Listed {
+    fn of(list: &[Deviation]) -> Listed {
+        let mut listed = Listed::default();
+        for deviation in list {
+            let fault = deviation.fault.clone();
+            if let Fault::Hold { until: Some(until), .. } = &fault {
+                listed.untils.insert(until.clone(), None);
+            }
+            match deviation.key {
+                Some(key) => listed.by_key.insert(key, fault),
+                None => listed.by_name.insert(deviation.site.clone(), fault),
+            };
+        }
+        listed
+    }
+
+    /// What is listed for a site; its name is made only where it is needed.
+    fn at(&mut self, key: SiteKey, named: &mut impl FnMut() -> Name) -> Option<Fault> {
+        if !self.untils.is_empty()
+            && let Some(known) = self.untils.get_mut(&named())
+        {
+            *known = Some(key);
+        }
+        if let Some(fault) = self.by_key.get(&key) {
+            return Some(fault.clone());
+        }
+        if self.by_name.is_empty() {
+            return None;
+        }
+        self.by_name.get(&named()).cloned()
+    }
 }
 
 /// Decides at every site, and keeps what came about.
@@ -48,6 +115,8 @@ pub(super) struct Decider {
     on: bool,
     counts: [u32; KINDS],
     pub taken: Vec<Deviation>,
+    /// The places, among those, of the holds that ended by the call that they waited for.
+    met: Vec<usize>,
     /// The deviation that was taken last, as an event.
     event: Option<Event>,
     /// The sites that came up, where somebody wants to know.
@@ -61,22 +130,18 @@ impl Decider {
         let faults = &setup.faults;
         let mode = match schedule {
             Schedule::Calm => Mode::Calm,
-            Schedule::Seed(seed) => Mode::Seed(*seed, Box::new(bent_on(*seed, setup))),
-            Schedule::Fixed(list) => {
-                let (mut by_key, mut by_name) = (BTreeMap::new(), BTreeMap::new());
-                for deviation in list {
-                    match deviation.key {
-                        Some(key) => by_key.insert(key, deviation.fault),
-                        None => by_name.insert(deviation.site.clone(), deviation.fault),
-                    };
-                }
-                Mode::Fixed(by_key, by_name)
+            Schedule::Seed(seed) => Mode::Drawn(vec![drawer(*seed, Span::ZERO, setup)]),
+            Schedule::Spliced(turns) => {
+                Mode::Drawn(turns.iter().map(|turn| drawer(turn.seed, turn.from, setup)).collect())
             }
+            Schedule::Fixed(list) => Mode::Fixed(Listed::of(list)),
         };
         let mut planned = [0; KINDS];
         for (kind, plan) in &faults.plans {
             planned[*kind as usize] = plan.rate_ppm;
         }
+        // Of holds the rate is that of schedules that have some, not that of a call.
+        planned[FaultKind::Hold as usize] = 0;
         Decider {
             mode,
             faults: faults.clone(),
@@ -86,6 +151,7 @@ impl Decider {
             on: true,
             counts: [0; KINDS],
             taken: Vec::new(),
+            met: Vec::new(),
             event: None,
             listing: list.then(Vec::new),
             state: None,
@@ -102,11 +168,45 @@ impl Decider {
         self.event.take().expect("a deviation was taken")
     }
 
-    /// Listed deviations whose sites have not come up.
+    /// Whether seeds draw what happens.
+    pub fn draws(&self) -> bool {
+        matches!(self.mode, Mode::Drawn(_))
+    }
+
+    /// Whether some request may be held back until another call was applied.
+    pub fn holds(&self) -> bool {
+        match &self.mode {
+            Mode::Calm => false,
+            Mode::Drawn(drawers) => drawers.iter().any(|drawer| drawer.swarm.holds.is_some()),
+            Mode::Fixed(listed) => !listed.untils.is_empty(),
+        }
+    }
+
+    /// The key of the site of this name, for which some hold waits, if it has come up.
+    pub fn key_of(&self, until: &Name) -> Option<SiteKey> {
+        match &self.mode {
+            Mode::Fixed(listed) => *listed.untils.get(until)?,
+            _ => None,
+        }
+    }
+
+    /// The hold that was taken as number `taken` has ended by the call at the site of this name.
+    pub fn held_until(&mut self, taken: usize, name: Name) {
+        self.met.push(taken);
+        if let Fault::Hold { until, .. } = &mut self.taken[taken].fault {
+            *until = Some(name);
+        }
+    }
+
+    /// Listed deviations whose sites have not come up, and holds that waited for a call in vain.
     pub fn stale(&self, schedule: &Schedule) -> Vec<Deviation> {
         match schedule {
             Schedule::Fixed(list) => {
-                let came = |wanted: &Deviation| self.taken.iter().any(|taken| taken.site == wanted.site);
+                let came = |wanted: &Deviation| {
+                    let place = self.taken.iter().position(|taken| taken.site == wanted.site);
+                    let waits = matches!(wanted.fault, Fault::Hold { until: Some(_), .. });
+                    place.is_some_and(|place| !waits || self.met.contains(&place))
+                };
                 list.iter().filter(|wanted| !came(wanted)).cloned().collect()
             }
             _ => Vec::new(),
@@ -114,36 +214,39 @@ impl Decider {
     }
 
     /// What happens at a site; `words` makes its name, which is only needed when something does.
-    pub fn decide(&mut self, place: &Place<'_>, words: impl FnOnce() -> Name) -> Option<Fault> {
+    pub fn decide(&mut self, place: &Place<'_>, words: &Words<'_>, name: impl FnOnce() -> Name) -> Option<Fault> {
         if !self.on {
             return None;
         }
         let key = place.site.key();
-        let mut words = Some(words);
+        let mut make = Some(name);
         let mut name: Option<Name> = None;
-        let mut named = || name.get_or_insert_with(|| (words.take().expect("made once"))()).clone();
+        let mut named = || name.get_or_insert_with(|| (make.take().expect("made once"))()).clone();
         if let Some(listing) = &mut self.listing {
             let faults = values(place.class, self.lease, place.tool);
-            listing.push(SiteListing { name: named(), key, faults, state: self.state.take() });
+            let (at, call, by) = (place.at, place.called, place.actor());
+            let (address, state) = (words.address(place.about), self.state.take());
+            listing.push(SiteListing { name: named(), key, faults, at, call, by, address, state });
         }
-        let fault = match &self.mode {
+        let fault = match &mut self.mode {
             Mode::Calm => None,
-            Mode::Seed(seed, swarm) => self.wish(*seed, swarm, key, place),
-            Mode::Fixed(by_key, by_name) => match by_key.get(&key) {
-                Some(fault) => Some(*fault),
-                None if by_name.is_empty() => None,
-                None => by_name.get(&named()).copied(),
-            },
+            Mode::Drawn(drawers) => {
+                let turn = drawers.iter().rposition(|drawer| drawer.from <= place.at).unwrap_or(0);
+                self.wish(turn, key, place).or_else(|| self.wish_hold(turn, key, place))
+            }
+            Mode::Fixed(listed) => listed.at(key, &mut named),
         }?;
         let site = named();
         self.counts[fault.kind() as usize] += 1;
         self.event = Some(event(place, site.clone(), &fault));
-        self.taken.push(Deviation { site, fault, key: Some(key) });
+        self.taken.push(Deviation { site, fault: fault.clone(), key: Some(key) });
         Some(fault)
     }
 
     /// What the seed wishes at a site, unless budget or window veto.
-    fn wish(&self, seed: u64, swarm: &Swarm, key: SiteKey, place: &Place<'_>) -> Option<Fault> {
+    fn wish(&self, turn: usize, key: SiteKey, place: &Place<'_>) -> Option<Fault> {
+        let Mode::Drawn(drawers) = &self.mode else { return None };
+        let Drawer { seed, swarm, .. } = &drawers[turn];
         let hot = swarm.is_hot(place.who, place.called);
         let rate = |kind: &FaultKind| swarm.rate(*kind, self.rate(*kind, place.tool), hot);
         let total: u64 = place.class.kinds().iter().map(rate).sum();
@@ -151,11 +254,11 @@ impl Decider {
             return None;
         }
         // The high 32 bits as a fraction of one million; a sum of rates over one is certainty.
-        let draw = ((mix(seed, key.0) >> 32) * 1_000_000) >> 32;
+        let draw = ((mix(*seed, key.0) >> 32) * 1_000_000) >> 32;
         if draw >= total {
             return None;
         }
-        let mut dice = dice(seed, key.0);
+        let mut dice = dice(*seed, key.0);
         let mut left = dice.random_range(0..total);
         let kind = *place.class.kinds().iter().find(|kind| {
             let rate = rate(kind);
@@ -176,6 +279,26 @@ impl Decider {
             }
         };
         Some(draw_fault(kind, plan, self.lease, place, &mut dice))
+    }
+
+    /// Whether the seed has a request held back, which happens to one or two calls in some schedules.
+    fn wish_hold(&mut self, turn: usize, key: SiteKey, place: &Place<'_>) -> Option<Fault> {
+        let Mode::Drawn(drawers) = &self.mode else { return None };
+        let Drawer { seed, swarm, .. } = &drawers[turn];
+        let holds = swarm.holds.as_ref()?;
+        let can = holds.left > 0 && place.about != About::Neither && place.class.kinds().contains(&FaultKind::Hold);
+        // Another draw than that of the other kinds, and no less keyed.
+        let draw = (mix(mix(*seed, 0x686f_6c64), key.0) >> 32) % u64::from(holds.one_in);
+        let plan = self.faults.plans.get(&FaultKind::Hold);
+        if !can || draw > 0 || plan.is_some_and(|plan| !self.allows(plan, FaultKind::Hold, place)) {
+            return None;
+        }
+        if let Mode::Drawn(drawers) = &mut self.mode
+            && let Some(holds) = &mut drawers[turn].swarm.holds
+        {
+            holds.left -= 1;
+        }
+        Some(Fault::Hold { until: None, most: Some(self.lease) })
     }
 
     /// The chance of a kind at a site, in millionths: the plan's, and what the tool itself does.
@@ -216,19 +339,30 @@ fn dice(seed: u64, key: u64) -> ChaCha8Rng {
 }
 
 /// What a seed is bent on: drawn from it alone, with dice that no site has.
-fn bent_on(seed: u64, setup: &Setup) -> Swarm {
+fn drawer(seed: u64, from: Span, setup: &Setup) -> Drawer {
     let mut bytes = [0xff; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let planned = |kind: FaultKind| setup.faults.plans.get(&kind).map(|plan| plan.rate_ppm);
+    // A hold is a delay that ends with an event: it comes where delays come, unless the file says otherwise.
+    let usual = planned(FaultKind::Delay).map(|_| HOLDS_PPM);
+    let holds_ppm = planned(FaultKind::Hold).or(usual).unwrap_or(0);
     let named = |kind: FaultKind| {
-        let planned = setup.faults.plans.get(&kind).map_or(0, |plan| plan.rate_ppm);
-        planned > 0 || setup.tools.values().any(|tool| own_rate(kind, tool, planned) > 0)
+        let planned = planned(kind).unwrap_or(0);
+        kind != FaultKind::Hold && planned > 0 || setup.tools.values().any(|tool| own_rate(kind, tool, planned) > 0)
     };
-    Swarm::draw(&mut ChaCha8Rng::from_seed(bytes), named)
+    let swarm = Swarm::draw(&mut ChaCha8Rng::from_seed(bytes), named, holds_ppm);
+    Drawer { from: setup.header.start + from, seed, swarm }
 }
 
-/// A deviation as the history has it.
+/// How many schedules have holds, in millionths, where the file does not say: one in eight.
+const HOLDS_PPM: u32 = 125_000;
+
+/// A deviation as the history has it. Of a hold it is not told how it will end: a seed does not know yet.
 fn event(place: &Place<'_>, site: Name, fault: &Fault) -> Event {
-    let text = serde_json::to_string(fault).expect("a fault is plain data");
+    let text = match fault {
+        Fault::Hold { .. } => r#"{"fault":"hold"}"#.to_owned(),
+        _ => serde_json::to_string(fault).expect("a fault is plain data"),
+    };
     let (run, agent) = match (place.about, place.who) {
         (About::Run(run), _) => (Some(run), None),
         (About::Mailbox(agent), _) => (None, Some(agent.clone())),
@@ -288,6 +422,7 @@ fn draw_fault(kind: FaultKind, plan: &FaultPlan, lease: Span, place: &Place<'_>,
         }
         FaultKind::ToolRefuses => Fault::ToolRefuses,
         FaultKind::ToolUnknown => Fault::ToolUnknown { happened: dice.random_range(0..2) == 0 },
+        FaultKind::Hold => Fault::Hold { until: None, most: Some(lease) },
         FaultKind::Slow => Fault::Slow { factor: u32::try_from(span.as_micros()).unwrap_or(16).clamp(2, 64) },
     }
 }
@@ -368,6 +503,8 @@ pub(super) fn values(class: Class, lease: Span, tool: Option<&Tool>) -> Vec<Faul
                 list.push(Fault::ToolUnknown { happened: false });
             }
             FaultKind::Slow => list.push(Fault::Slow { factor: 8 }),
+            // Which holds can matter depends on what else is called: it is no list of a site's own.
+            FaultKind::Hold => {}
         }
     }
     list
@@ -375,6 +512,7 @@ pub(super) fn values(class: Class, lease: Span, tool: Option<&Tool>) -> Vec<Faul
 
 #[cfg(test)]
 mod tests {
+    use super::super::site::Aliases;
     use super::*;
 
     #[test]
@@ -389,7 +527,7 @@ mod tests {
             Class::Clock,
             Class::Speed,
         ];
-        for kind in FaultKind::ALL {
+        for kind in FaultKind::ALL.into_iter().filter(|kind| *kind != FaultKind::Hold) {
             let strikes = classes
                 .iter()
                 .any(|class| values(*class, Span::from_secs(30), None).iter().any(|fault| fault.kind() == kind));
@@ -430,9 +568,12 @@ mod tests {
                 about: About::Neither,
                 method: "read",
                 worker: None,
+                by: None,
                 tool: None,
             };
-            decider.decide(&place, || "site".into());
+            let (aliases, effects) = (Aliases::new("none", setup.header.start), BTreeMap::new());
+            let words = Words { aliases: &aliases, workers: &[], effects: &effects };
+            decider.decide(&place, &words, || "site".into());
         }
         decider.taken
     }

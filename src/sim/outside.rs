@@ -29,7 +29,7 @@ impl OutsideWorld {
     }
 
     /// A request arrives: what the tool answers, and whether something took hold.
-    pub fn perform(&mut self, request: &Perform, fault: Option<Fault>) -> (Performed, bool) {
+    pub fn perform(&mut self, request: &Perform, fault: Option<&Fault>) -> (Performed, bool) {
         let effect = &request.effect;
         let tool = self.tools.get(&effect.kind).unwrap_or(&self.unlisted);
         let (requests, happened) = self.counts.entry(effect.kind.clone()).or_insert((0, 0));

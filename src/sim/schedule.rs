@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::faults::FaultKind;
 use super::site::SiteKey;
-use crate::kernel::{Name, Span};
+use crate::history::{Actor, Called};
+use crate::kernel::{Name, Span, Timestamp};
 
 /// When a fault strikes, relative to the request that it strikes.
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
@@ -21,7 +22,7 @@ pub enum Point {
 
 /// What happens at a site instead of the calm thing.
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Fault {
     /// The caller dies, and starts anew after `restart`.
@@ -118,6 +119,17 @@ pub enum Fault {
         /// How many times.
         factor: u32,
     },
+    /// The request is held back on its way, and arrives just after the call at another site was applied. Its caller
+    /// waits, and gives it up as usual. Where that other call does not come, the request is let go once nothing else is
+    /// due before faults end.
+    Hold {
+        /// The other site's name; none for a request that only time lets go.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Name>,
+        /// The longest that it is held; none for no bound.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        most: Option<Span>,
+    },
 }
 
 impl Fault {
@@ -143,6 +155,7 @@ impl Fault {
             Fault::ToolRefuses => FaultKind::ToolRefuses,
             Fault::ToolUnknown { .. } => FaultKind::ToolUnknown,
             Fault::Slow { .. } => FaultKind::Slow,
+            Fault::Hold { .. } => FaultKind::Hold,
         }
     }
 }
@@ -167,6 +180,15 @@ impl Deviation {
     pub fn named(site: &str, fault: Fault) -> Self {
         Deviation { site: site.into(), fault, key: None }
     }
+
+    /// Of a stale deviation: the name of the site that never came up. That is its own site; or, where that one is
+    /// among those that were `taken`, the one that a hold waited for in vain.
+    pub fn missing<'a>(&'a self, taken: &[Deviation]) -> &'a Name {
+        match &self.fault {
+            Fault::Hold { until: Some(until), .. } if taken.iter().any(|other| other.site == self.site) => until,
+            _ => &self.site,
+        }
+    }
 }
 
 /// A site that came up, and what may be tried there.
@@ -182,6 +204,14 @@ pub struct SiteListing {
     /// at a site go on alike, whatever else is listed for that site and those after it. It says nothing of what is
     /// listed for sites before.
     pub state: Option<u128>,
+    /// When it came up: when a call was sent, or a grant given.
+    pub at: Timestamp,
+    /// What is called there.
+    pub call: Called,
+    /// Who calls, or is granted something; none for terms and timers, which are the store's.
+    pub by: Option<Actor>,
+    /// The address whose run, mailbox or signals it is about, where it is about any.
+    pub address: Option<Name>,
 }
 
 impl SiteListing {
@@ -191,6 +221,15 @@ impl SiteListing {
     }
 }
 
+/// From when on a seed draws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// How long after the world's start.
+    pub from: Span,
+    /// The seed.
+    pub seed: u64,
+}
+
 /// Which deviations a world has. Nothing else is free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Schedule {
@@ -198,6 +237,9 @@ pub enum Schedule {
     Calm,
     /// What this seed draws, at the scenario's rates.
     Seed(u64),
+    /// What one seed draws up to a time, and another from there on. The first turn begins with the world, whatever it
+    /// says; the others come in the order of their times. Budgets are counted through.
+    Spliced(Vec<Turn>),
     /// Exactly these.
     Fixed(Vec<Deviation>),
 }

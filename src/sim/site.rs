@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::faults::FaultKind;
-use crate::history::Called;
+use crate::history::{About, Asked, Called};
 use crate::kernel::{
     AgentId, Attempt, EffectId, MessageId, Name, Perform, Release, Request, RunId, RunIds, Step, Timestamp,
 };
@@ -95,12 +95,23 @@ impl Class {
                 Delay,
                 ClockStep,
                 Stop,
+                Hold,
             ],
             Class::Grant => &[Crash, Pause, Partition, LostReply, Delay, ClockStep, Stop],
             Class::Term => &[ShortLease],
-            Class::Outside { honours_key: false } => {
-                &[Crash, Pause, Partition, LostRequest, LostReply, ClockStep, Stop, ToolSlow, ToolRefuses, ToolUnknown]
-            }
+            Class::Outside { honours_key: false } => &[
+                Crash,
+                Pause,
+                Partition,
+                LostRequest,
+                LostReply,
+                ClockStep,
+                Stop,
+                ToolSlow,
+                ToolRefuses,
+                ToolUnknown,
+                Hold,
+            ],
             Class::Outside { honours_key: true } => &[
                 Crash,
                 Pause,
@@ -113,8 +124,9 @@ impl Class {
                 ToolRefuses,
                 ToolUnknown,
                 Duplicate,
+                Hold,
             ],
-            Class::Client => &[LostRequest, LostReply, StoreError, Outage, StoreRestart, Duplicate, Delay],
+            Class::Client => &[LostRequest, LostReply, StoreError, Outage, StoreRestart, Duplicate, Delay, Hold],
             Class::Timer => &[TimerJitter],
             Class::Clock => &[ClockSkew],
             Class::Speed => &[Slow],
@@ -188,6 +200,12 @@ impl Aliases {
     /// The alias of a run, or its id when it has none.
     pub fn name_of(&self, run: RunId) -> Name {
         self.names.get(&run).cloned().unwrap_or_else(|| run.to_string().into())
+    }
+
+    /// The address of a run, as far as its name tells.
+    pub fn address_of(&self, run: RunId) -> Name {
+        let name = self.name_of(run);
+        name.rsplit_once('#').map_or_else(|| name.clone(), |(address, _)| address.into())
     }
 
     /// Every run that was named, and its name.
@@ -394,6 +412,23 @@ impl Words<'_> {
     pub fn outside(&self, who: Who, perform: &Perform, nth: u32) -> Name {
         let what = &perform.effect.kind;
         format!("{} / perform {what} step {} / try {}", self.who(who), perform.step, nth + 1).into()
+    }
+
+    /// The name of a call.
+    pub fn call(&self, who: Who, asked: &Asked, nth: u32) -> Name {
+        match asked {
+            Asked::Store(request) => self.store(who, request, nth),
+            Asked::Outside(perform) => self.outside(who, perform, nth),
+        }
+    }
+
+    /// The address that a call is about, whether as its run, its mailbox or its signals.
+    pub fn address(&self, about: About<'_>) -> Option<Name> {
+        match about {
+            About::Run(run) => Some(self.aliases.address_of(run)),
+            About::Mailbox(agent) => Some(agent.as_str().into()),
+            About::Neither => None,
+        }
     }
 
     /// The name of what is no call.

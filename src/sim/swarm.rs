@@ -113,16 +113,31 @@ enum Spot {
 pub(super) struct Swarm {
     factors: [u64; KINDS],
     spot: Option<Spot>,
+    /// The requests that it has held back, in the schedules that have such.
+    pub holds: Option<Holds>,
 }
+
+/// How many requests are held back, and at which calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Holds {
+    /// How many more there may be.
+    pub left: u32,
+    /// At one call in so many.
+    pub one_in: u32,
+}
+
+/// A hold comes at one call in so many: in a short life and in a long one, early and late.
+const HOLDS_ONE_IN: [u32; 4] = [4, 16, 64, 256];
 
 impl Swarm {
     /// The rates as they are.
-    pub fn plain() -> Swarm {
-        Swarm { factors: [ONE; KINDS], spot: None }
+    fn plain() -> Swarm {
+        Swarm { factors: [ONE; KINDS], spot: None, holds: None }
     }
 
-    /// What a seed is bent on; `named` are the kinds that can come at all.
-    pub fn draw(dice: &mut impl Rng, named: impl Fn(FaultKind) -> bool) -> Swarm {
+    /// What a seed is bent on; `named` are the kinds that can come at all, and `holds_ppm` is the share of schedules,
+    /// in millionths, in which requests are held back.
+    pub fn draw(dice: &mut impl Rng, named: impl Fn(FaultKind) -> bool, holds_ppm: u32) -> Swarm {
         let is_plain = dice.random_range(0..PLAIN_ONE_IN) == 0;
         // Drawn for every kind, named or not: what a kind gets does not hang on the others.
         let factors = FaultKind::ALL.map(|_| FACTORS[dice.random_range(0..FACTORS.len())]);
@@ -134,7 +149,10 @@ impl Swarm {
             _ => None,
         };
         let none_left = FaultKind::ALL.iter().all(|kind| !named(*kind) || factors[*kind as usize] == 0);
-        if is_plain || none_left { Swarm::plain() } else { Swarm { factors, spot } }
+        let holds =
+            Holds { left: dice.random_range(1..=2), one_in: HOLDS_ONE_IN[dice.random_range(0..HOLDS_ONE_IN.len())] };
+        let holds = (dice.random_range(0..1_000_000) < holds_ppm).then_some(holds);
+        if is_plain || none_left { Swarm { holds, ..Swarm::plain() } } else { Swarm { factors, spot, holds } }
     }
 
     /// Whether a place is hot: `who` calls there, and what.
@@ -174,7 +192,7 @@ mod tests {
     use super::*;
 
     fn swarms() -> Vec<Swarm> {
-        (0..4_000).map(|seed| Swarm::draw(&mut ChaCha8Rng::seed_from_u64(seed), |_| true)).collect()
+        (0..4_000).map(|seed| Swarm::draw(&mut ChaCha8Rng::seed_from_u64(seed), |_| true, 125_000)).collect()
     }
 
     #[test]
@@ -194,9 +212,15 @@ mod tests {
     }
 
     #[test]
+    fn about_one_seed_in_eight_holds_requests_back() {
+        let holds = swarms().iter().filter(|swarm| swarm.holds.is_some()).count();
+        assert!((440..560).contains(&holds), "{holds}");
+    }
+
+    #[test]
     fn every_seed_keeps_a_kind_that_its_scenario_names() {
         for seed in 0..1_000 {
-            let swarm = Swarm::draw(&mut ChaCha8Rng::seed_from_u64(seed), |kind| kind == FaultKind::Crash);
+            let swarm = Swarm::draw(&mut ChaCha8Rng::seed_from_u64(seed), |kind| kind == FaultKind::Crash, 0);
             assert!(swarm.rate(FaultKind::Crash, 10_000, false) > 0, "{seed}");
         }
     }
@@ -204,7 +228,7 @@ mod tests {
     #[test]
     fn a_fault_is_likelier_at_a_hot_spot_and_never_certain_unless_the_file_has_it_so() {
         let run = RunId::from_parts(1, 2);
-        let mut hot = Swarm { factors: [4 * ONE; KINDS], spot: Some(Spot::Lease(1)) };
+        let mut hot = Swarm { factors: [4 * ONE; KINDS], spot: Some(Spot::Lease(1)), holds: None };
         assert!(hot.is_hot(Who::Lease(run, Attempt(1)), Called::Read));
         assert!(!hot.is_hot(Who::Lease(run, Attempt(0)), Called::Read));
         assert!(hot.rate(FaultKind::Crash, 1_000, true) > hot.rate(FaultKind::Crash, 1_000, false));

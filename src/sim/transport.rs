@@ -5,15 +5,20 @@ use std::task::Waker;
 
 use super::core::{Around, Caller, Core, Due, ParkedPoll, Reach, Wish};
 use super::decide::Place;
+use super::hold::{By, GRANTED, Named};
 use super::schedule::{Fault, Point};
 use super::site::{Class, Site, Who, Words, call, mix, run_of, subject};
-use crate::history::{About, Answer, Asked, CallNo, Called, Change, Event};
+use crate::history::{Answer, Asked, CallNo, Called, Change, Event};
 use crate::kernel::{Body, CALL_TIMEOUT, CallError, Performed, Reply, Request, RunId, Span, Timestamp};
 
 /// A call on its way.
 pub(super) struct Call {
     pub no: CallNo,
     pub caller: Caller,
+    /// Who exactly made it.
+    pub by: By,
+    /// Its site, once that is known and where some hold may end by it.
+    pub named: Option<Box<Named>>,
     pub asked: Asked,
     pub sent_at: Timestamp,
     /// When the caller gives it up.
@@ -92,6 +97,8 @@ impl Core {
         let place = self.calls.add(Call {
             no: CallNo(0),
             caller,
+            by: self.by(caller),
+            named: None,
             asked,
             sent_at: self.now,
             deadline: self.now + limit,
@@ -143,10 +150,6 @@ impl Core {
         self.effects.get(&effect).map(|(run, _, _)| *run)
     }
 
-    fn effect_about(&self, effect: crate::kernel::EffectId) -> About<'static> {
-        self.effect_run(effect).map_or(About::Neither, About::Run)
-    }
-
     /// Names the site of a call and asks for its fate.
     fn decide_call(&mut self, place: u32) -> (Site, Option<Fault>) {
         let call = self.calls.at(place);
@@ -172,6 +175,7 @@ impl Core {
             (Caller::Worker(_), None) => Class::Store,
             _ => Class::Client,
         };
+        let by = Some(self.by(caller));
         let worker = match caller {
             Caller::Worker(worker) => Some(&self.worker_names[worker]),
             _ => None,
@@ -180,20 +184,15 @@ impl Core {
             Asked::Store(request) => request.method(),
             Asked::Outside(_) => "perform",
         };
-        let (called, about) = (Called::of(&asked), asked.about());
-        let about = match (about, &asked) {
-            (About::Neither, Asked::Store(Request::Lookup { effect })) => self.effect_about(*effect),
-            (About::Neither, Asked::Store(Request::Record { result })) => self.effect_about(result.effect_id),
-            (about, _) => about,
-        };
-        let at = Place { at: self.now, class, site, who, called, about, method, worker, tool };
+        let (called, about) = (Called::of(&asked), self.about(&asked));
+        let at = Place { at: self.now, class, site, who, called, about, method, worker, by, tool };
         let words = Words { aliases: &self.aliases, workers: &self.worker_names, effects: &self.effects };
-        let fault = self.decider.decide(&at, || match &asked {
-            Asked::Store(request) => words.store(who, request, site.nth),
-            Asked::Outside(perform) => words.outside(who, perform, site.nth),
-        });
+        let fault = self.decider.decide(&at, &words, || words.call(who, &asked, site.nth));
         if fault.is_some() {
             self.note_deviation();
+        }
+        if self.decider.holds() {
+            self.calls.at(place).named = Some(Box::new((who, site)));
         }
         (site, fault)
     }
@@ -218,7 +217,7 @@ impl Core {
         let now = self.now;
         let call = self.calls.at(place);
         call.latency = latency;
-        call.fault = fault;
+        call.fault = fault.clone();
         let worker = match caller {
             Caller::Worker(worker) => Some(worker),
             _ => None,
@@ -296,6 +295,10 @@ impl Core {
             self.time_out(place);
             return;
         }
+        if matches!(call.fault, Some(Fault::Hold { .. })) {
+            self.hold(place);
+            return;
+        }
         if let Some(Fault::Duplicate { after }) = call.fault {
             call.uses += 1;
             self.agenda.push(now + travels + after, Due::Arrive(place));
@@ -315,7 +318,7 @@ impl Core {
     }
 
     /// The caller will give a call up at its deadline.
-    fn time_out(&mut self, place: u32) {
+    pub fn time_out(&mut self, place: u32) {
         let now = self.now;
         let call = self.calls.at(place);
         if !call.timed {
@@ -329,7 +332,7 @@ impl Core {
     /// A request arrives: it is applied, or lost on the last mile.
     pub fn arrive(&mut self, place: u32) {
         let call = self.calls.at(place);
-        let (caller, fault, no) = (call.caller, call.fault, call.no);
+        let (caller, fault, no) = (call.caller, call.fault.clone(), call.no);
         let to_store = matches!(call.asked, Asked::Store(_));
         let cut = matches!(caller, Caller::Worker(worker) if self.workers[worker].cut.is_some());
         if cut || (to_store && self.reach == Reach::Silent) {
@@ -356,7 +359,7 @@ impl Core {
             }
             Asked::Outside(perform) => {
                 let usual = self.outside.tool(&perform.effect.kind).takes.0;
-                let (performed, happened) = self.outside.perform(perform, fault);
+                let (performed, happened) = self.outside.perform(perform, fault.as_ref());
                 if happened {
                     let (effect, kind) = (perform.effect.id, perform.effect.kind.clone());
                     self.note(Event::Happened { call: no, effect, kind });
@@ -376,6 +379,7 @@ impl Core {
         if let Asked::Store(Request::Append { run, .. }) = &asked {
             self.serve_tails(*run);
         }
+        self.let_go_after(place, None);
     }
 
     /// Answers the tails that wait for an entry of a run.
@@ -433,7 +437,7 @@ impl Core {
             return;
         }
         call.spent = true;
-        let (caller, fault, latency, deadline) = (call.caller, call.fault, call.latency, call.deadline);
+        let (caller, fault, latency, deadline) = (call.caller, call.fault.clone(), call.latency, call.deadline);
         if let Caller::Worker(worker) = caller {
             match fault {
                 Some(Fault::Crash { point: Point::After, restart }) => {
@@ -539,14 +543,20 @@ impl Core {
         let from = self.actor_of(place);
         self.note(Event::Sent { call: no, from, asked: asked.clone() });
         self.note(Event::Applied { call: no, answer: Answer::Store(reply.clone()), changes });
-        let fault = first.and_then(|(run, attempt)| {
-            self.decide_other(Who::Lease(run, attempt), Class::Grant, Called::Lease, "granted")
-        });
         let Caller::Worker(worker) = self.calls.at(place).caller else { unreachable!("workers poll") };
+        let (named, fault) = match first {
+            Some((run, attempt)) => {
+                let who = Who::Lease(run, attempt);
+                let (site, fault) = self.decide_other(worker, who, Class::Grant, Called::Lease, GRANTED);
+                (self.decider.holds().then(|| Box::new((who, site))), fault)
+            }
+            None => (None, None),
+        };
         let deadline = self.patience(place, poll.since);
         let call = self.calls.at(place);
         call.no = no;
-        call.fault = fault;
+        call.named = named;
+        call.fault = fault.clone();
         call.deadline = deadline;
         match fault {
             Some(Fault::Pause { lasts, .. }) => self.freeze(worker, lasts),
@@ -558,6 +568,7 @@ impl Core {
             _ => {}
         }
         self.answer(place, Ok(Answer::Store(reply)), Span::ZERO);
+        self.let_go_after(place, first.map(|(run, _)| run));
     }
 
     /// The answer of a settled call, for its future.

@@ -177,10 +177,12 @@ impl World<'_> {
     fn throughout(&mut self, worker: usize) {
         let mut core = self.core.borrow_mut();
         let who = Who::Worker(worker);
-        if let Some(Fault::ClockSkew { by }) = core.decide_other(who, Class::Clock, Called::Clock, "clock throughout") {
+        let (_, clock) = core.decide_other(worker, who, Class::Clock, Called::Clock, "clock throughout");
+        if let Some(Fault::ClockSkew { by }) = clock {
             core.workers[worker].clock_off = by;
         }
-        if let Some(Fault::Slow { factor }) = core.decide_other(who, Class::Speed, Called::Speed, "speed throughout") {
+        let (_, speed) = core.decide_other(worker, who, Class::Speed, Called::Speed, "speed throughout");
+        if let Some(Fault::Slow { factor }) = speed {
             core.workers[worker].slow = factor;
         }
     }
@@ -208,16 +210,23 @@ impl World<'_> {
         loop {
             self.run_woken();
             let mut core = self.core.borrow_mut();
-            let Some(next) = core.agenda.next_at() else { return };
-            if until.is_some_and(|until| next > until) {
-                core.now = until.expect("there is an end");
+            let next = core.agenda.next_at();
+            if next.is_none_or(|next| until.is_some_and(|until| next > until)) {
+                if core.let_go_eldest() {
+                    continue;
+                }
+                if let (Some(_), Some(until)) = (next, until) {
+                    core.now = until;
+                }
                 return;
             }
             let (at, due) = core.agenda.pop().expect("there is a next");
             drop(core);
             if self.left == 0 {
                 self.note(Event::Phase(Phase::Exhausted));
-                self.core.borrow_mut().agenda.clear();
+                let mut core = self.core.borrow_mut();
+                core.agenda.clear();
+                core.held.clear();
                 return;
             }
             self.left -= 1;
@@ -382,6 +391,7 @@ impl World<'_> {
                 drop(core);
                 self.start_worker(worker);
             }
+            Due::LetGo { hold } => core.let_go_in_time(hold),
             Due::Input(number) => {
                 drop(core);
                 let client = self.cast.input(number, self.machine(Caller::Input(number)));
@@ -452,6 +462,7 @@ impl Core {
             Due::Reconnect { worker, turn } => self.workers[worker].cut == Some(turn),
             Due::StoreUp { turn } => self.reach != Reach::Up && self.reach_turn == turn,
             Due::Restart(worker) => !self.workers[worker].alive,
+            Due::LetGo { hold } => self.is_held(hold),
             Due::Arrive(_) | Due::Input(_) => true,
         }
     }

@@ -183,7 +183,7 @@ impl<'a> Search<'a> {
     fn single(&self, single: usize) -> Deviation {
         let (site, value) = self.singles[single];
         let site = &self.plan.sites[site];
-        site.deviation(site.faults[value])
+        site.deviation(site.faults[value].clone())
     }
 
     /// Judges the calm run, its replays included.

@@ -169,7 +169,7 @@ impl Piece {
             let here = values(std::slice::from_ref(site));
             let range = self.from.max(before)..self.to.min(before + here);
             for value in range {
-                let second = site.deviation(site.faults[(value - before) as usize]);
+                let second = site.deviation(site.faults[(value - before) as usize].clone());
                 schedules.push(Schedule::Fixed(vec![first.clone(), second]));
             }
             before += here;

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use crate::kernel::Name;
-use crate::sim::{Deviation, SiteListing};
+use crate::sim::{Deviation, Fault, SiteListing};
 
 /// Which numbers of a site's name may differ from those of another one's that carries the same subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +18,8 @@ pub(super) enum Reach {
     Anywhere,
 }
 
-/// Moves each deviation of `list` whose site is not among `sites` to one that has the same subject, of several to the
-/// one that is `choice` places from the nearest. Whether one was moved.
+/// Moves each deviation of `list` whose site is not among `sites`, or the call that it waits for, to one that has the same
+/// subject, of several to the one that is `choice` places from the nearest. Whether one was moved.
 pub(super) fn move_stale(
     list: &mut [Deviation],
     sites: &[SiteListing],
@@ -30,8 +30,8 @@ pub(super) fn move_stale(
     let there: BTreeSet<&str> = sites.iter().map(|site| &*site.name).collect();
     let mut used: BTreeSet<Name> = list.iter().map(|deviation| deviation.site.clone()).collect();
     let mut moved = false;
-    for deviation in list.iter_mut().filter(|deviation| !there.contains(&*deviation.site)) {
-        let wanted = Subject::of(&deviation.site, reach, workers);
+    let instead = |stale: &str, used: &BTreeSet<Name>| {
+        let wanted = Subject::of(stale, reach, workers);
         let mut found: Vec<(u64, usize, &SiteListing)> = Vec::new();
         for (order, site) in sites.iter().enumerate().filter(|(_, site)| !used.contains(&site.name)) {
             let other = Subject::of(&site.name, reach, workers);
@@ -40,11 +40,21 @@ pub(super) fn move_stale(
             }
         }
         found.sort_by_key(|(distance, order, _)| (*distance, *order));
-        if let Some((_, _, site)) = found.get(choice) {
+        found.get(choice).map(|(_, _, site)| *site)
+    };
+    for deviation in list {
+        if !there.contains(&*deviation.site)
+            && let Some(site) = instead(&deviation.site, &used)
+        {
             used.insert(site.name.clone());
-            deviation.site = site.name.clone();
-            deviation.key = Some(site.key);
-            moved = true;
+            (deviation.site, deviation.key, moved) = (site.name.clone(), Some(site.key), true);
+        }
+        // What a hold waits for may be a site at which another one of the list strikes.
+        if let Fault::Hold { until: Some(until), .. } = &mut deviation.fault
+            && !there.contains(&**until)
+            && let Some(site) = instead(until, &BTreeSet::new()).filter(|site| site.name != deviation.site)
+        {
+            (*until, moved) = (site.name.clone(), true);
         }
     }
     moved

@@ -28,7 +28,7 @@ pub(crate) type Key = Vec<(Name, Fault)>;
 
 /// What `list` is known by. Two lists with the same key give the same history.
 pub(crate) fn key(list: &[Deviation]) -> Key {
-    let mut key: Key = list.iter().map(|deviation| (deviation.site.clone(), deviation.fault)).collect();
+    let mut key: Key = list.iter().map(|deviation| (deviation.site.clone(), deviation.fault.clone())).collect();
     key.sort_unstable();
     key
 }

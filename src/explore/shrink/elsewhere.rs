@@ -71,7 +71,7 @@ fn one_more<O: Oracle>(
 fn values(sites: &[SiteListing], kinds: &BTreeSet<FaultKind>) -> Vec<Deviation> {
     let of_site = |site: &SiteListing| {
         let faults = site.faults.iter().filter(|fault| kinds.contains(&fault.kind()));
-        faults.map(|fault| site.deviation(*fault)).collect::<Vec<_>>()
+        faults.map(|fault| site.deviation(fault.clone())).collect::<Vec<_>>()
     };
     sites.iter().flat_map(of_site).collect()
 }

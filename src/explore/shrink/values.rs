@@ -35,7 +35,7 @@ struct Turning<'a, O> {
 
 impl<O: Oracle> Turning<'_, O> {
     fn fault(&self) -> Option<Fault> {
-        self.current.get(self.place).map(|deviation| deviation.fault)
+        self.current.get(self.place).map(|deviation| deviation.fault.clone())
     }
 
     /// Whether the list still fails with this fault in its place; if so it is the list from now on.
@@ -65,7 +65,7 @@ impl<O: Oracle> Turning<'_, O> {
             if let Some(point) = point_of(&mut fault) {
                 *point = *simple;
             }
-            if self.takes(fault)? {
+            if self.takes(fault.clone())? {
                 break;
             }
         }
@@ -185,12 +185,14 @@ fn lengths_of(fault: &mut Fault) -> Vec<&mut Span> {
         | Fault::ClockSkew { by: span }
         | Fault::ClockStep { by: span }
         | Fault::Stop { restart: span }
+        | Fault::Hold { most: Some(span), .. }
         | Fault::ToolSlow { takes: span } => vec![span],
         Fault::LostRequest
         | Fault::LostReply
         | Fault::StoreError
         | Fault::ToolRefuses
         | Fault::ToolUnknown { .. }
+        | Fault::Hold { most: None, .. }
         | Fault::Slow { .. } => Vec::new(),
     }
 }

@@ -93,7 +93,7 @@ impl<'a> Teller<'a> {
                     teller.push(place, "the world", "healed: no faults from here on".to_owned(), Weight::Routine, None);
                 }
                 Event::Happened { effect, .. } => *teller.happened.entry(*effect).or_default() += 1,
-                Event::Entered { .. } | Event::Gave { .. } | Event::Phase(_) => {}
+                Event::Entered { .. } | Event::Gave { .. } | Event::LetGo { .. } | Event::Phase(_) => {}
             }
         }
         teller.turns
@@ -417,6 +417,7 @@ fn bends_call(fault: &Fault) -> bool {
             | Fault::Duplicate { .. }
             | Fault::DelayRequest { .. }
             | Fault::DelayReply { .. }
+            | Fault::Hold { .. }
             | Fault::ToolSlow { .. }
             | Fault::ToolRefuses
             | Fault::ToolUnknown { .. }

@@ -245,6 +245,9 @@ pub(crate) fn befell(fault: &Fault, site: &str) -> String {
         Fault::ToolRefuses => format!("was refused {noun}"),
         Fault::ToolUnknown { happened: true } => format!("got no clear answer to {noun}, which took hold"),
         Fault::ToolUnknown { happened: false } => format!("got no clear answer to {noun}, which did not take hold"),
+        Fault::Hold { until: Some(until), .. } => format!("had {noun} held back until {} was done", site_noun(until)),
+        Fault::Hold { until: None, most: Some(most) } => format!("had {noun} held back for {}", span(*most)),
+        Fault::Hold { until: None, most: None } => format!("had {noun} held back"),
         Fault::Slow { factor } => format!("was {factor} times slower throughout"),
     }
 }

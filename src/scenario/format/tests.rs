@@ -100,6 +100,12 @@ fn mistakes() -> Vec<String> {
         r#""faults": { "crash": 0.1 }, "deviations": []"#,
         r#""deviations": [ { "site": "w1", "fault": "crsh" } ]"#,
         r#""deviations": [ { "site": "w1", "fault": "pause", "lasts": "1s" } ]"#,
+        r#""deviations": [ { "site": "x", "fault": "hold" } ]"#,
+        r#""deviations": [ { "site": "x", "fault": "hold", "until": "x" } ]"#,
+        r#""deviations": [ { "site": "x", "fault": "hold", "untill": "y" } ]"#,
+        r#""faults": { "hold": { "rate": 0.1, "for": "1s" } }"#,
+        r#""deviations": [ { "site": "x", "fault": "delay_request", "by": "-5s" } ]"#,
+        r#""deviations": [ { "site": "x", "fault": "crash", "point": { "flight": "-5s" }, "restart": "1s" } ]"#,
         r#""expect": [ { "effect": "stripe.charge", "happened": 1 } ]"#,
         r#""expect": [ { "agent": "billing", "ends": "complete" } ]"#,
         r#""expect": [ { "run": "billing#0", "ends": "completed" } ]"#,
@@ -203,6 +209,8 @@ fn deviations_are_read_as_they_are_written() {
         },
         Deviation { site: "w1".into(), fault: Fault::Slow { factor: 4 }, key: None },
         Deviation { site: "x".into(), fault: Fault::LostReply, key: None },
+        Deviation { site: "y".into(), fault: Fault::Hold { until: Some("x".into()), most: None }, key: None },
+        Deviation { site: "z".into(), fault: Fault::Hold { until: None, most: Some(Span::from_secs(1)) }, key: None },
     ];
     let written = serde_json::to_string(&deviations).unwrap();
     let text = with(&format!("\"deviations\": {written}, \"violates\": \"log-dense\""));
