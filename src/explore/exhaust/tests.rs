@@ -2,7 +2,7 @@
 //! spared is the same as what is played in its place.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use proptest::prelude::*;
 
@@ -74,7 +74,8 @@ struct Growing {
     sites: u8,
     effects: Vec<Effect>,
     breaks_at: u8,
-    played: Mutex<BTreeSet<Vec<(String, Fault)>>>,
+    /// Hears of every schedule that is played, but not of those that are listed.
+    played: Option<Sender<Vec<(String, Fault)>>>,
 }
 
 impl Growing {
@@ -101,6 +102,13 @@ impl Growing {
             }
         }
         (listed, harm)
+    }
+
+    /// From now on somebody listens.
+    fn listen(&mut self) -> Receiver<Vec<(String, Fault)>> {
+        let (sender, receiver) = channel();
+        self.played = Some(sender);
+        receiver
     }
 
     /// Every list of two, in order, the slow way.
@@ -146,8 +154,8 @@ impl Player for Grown<'_> {
     fn play(&mut self, schedule: &Schedule, options: Options<'_>) -> Outcome {
         let list = if let Schedule::Fixed(list) = schedule { &list[..] } else { &[] };
         let (sites, harm) = self.0.live(list);
-        if !options.sites {
-            self.0.played.lock().expect("no test panics with it").insert(plain(list));
+        if let Some(played) = self.0.played.as_ref().filter(|_| !options.sites) {
+            played.send(plain(list)).expect("somebody listens");
         }
         let mut outcome = held();
         outcome.digest = format!("{list:?}");
@@ -171,7 +179,7 @@ fn growing() -> impl Strategy<Value = Growing> {
         sites,
         effects,
         breaks_at,
-        played: Mutex::default(),
+        played: None,
     })
 }
 
@@ -181,7 +189,7 @@ fn causes(done: &Exhausted) -> BTreeSet<Cause> {
 
 proptest! {
     #[test]
-    fn every_ordered_pair_is_played_exactly_once_and_in_order(world in growing()) {
+    fn every_ordered_pair_is_played_exactly_once_and_in_order(mut world in growing()) {
         let all = world.pairs();
         prop_assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
         let how = Exhaust { prune: false, ..how(2) };
@@ -196,14 +204,14 @@ proptest! {
         }).map(|schedule| if let Schedule::Fixed(list) = schedule { plain(&list) } else { Vec::new() }).collect();
         prop_assert_eq!(&listed, &all);
 
-        world.played.lock().expect("no test panics with it").clear();
+        drop(lister);
+        let heard = world.listen();
         let done = exhaust(&world, how);
         let pairs = done.pairs.clone().expect("they are asked for");
         prop_assert!(done.complete() && done.findings.stale.is_empty());
         prop_assert_eq!((pairs.planned, pairs.played, pairs.spared), (all.len() as u64, all.len() as u64, 0));
-        let played = world.played.lock().expect("no test panics with it").clone();
-        let played: Vec<_> = played.into_iter().filter(|list| list.len() == 2).collect();
-        prop_assert_eq!(played.iter().collect::<BTreeSet<_>>(), all.iter().collect::<BTreeSet<_>>());
+        let played: BTreeSet<_> = heard.try_iter().filter(|list| list.len() == 2).collect();
+        prop_assert_eq!(played, all.into_iter().collect::<BTreeSet<_>>());
     }
 
     #[test]
@@ -234,7 +242,7 @@ fn pair_is_bad() -> Growing {
     let place = |site: &str| site.bytes().fold(0, |sum: u64, byte| sum * 31 + u64::from(byte)) as usize % 64;
     effects[place("s0")].harm = 1;
     effects[place("s8")].harm = 2;
-    Growing { sites: 9, effects, breaks_at: 3, played: Mutex::default() }
+    Growing { sites: 9, effects, breaks_at: 3, played: None }
 }
 
 #[test]
@@ -254,7 +262,7 @@ fn a_failure_that_takes_two_is_found_at_depth_two_only() {
 
 #[test]
 fn a_halt_leaves_an_exact_account_of_what_was_played() {
-    let world = pair_is_bad();
+    let mut world = pair_is_bad();
     for limit in [1, 5, 40, 100] {
         let mut played = 0;
         let mut listener = |news| {
@@ -262,7 +270,7 @@ fn a_halt_leaves_an_exact_account_of_what_was_played() {
             (played >= 18 + limit).then_some(Halt::Time)
         };
         let how = Exhaust { prune: false, jobs: 1, ..how(2) };
-        world.played.lock().expect("no test panics with it").clear();
+        let heard = world.listen();
         let done = Plan::of(&world).expect("it does not panic").run(&world, 0, how, &mut listener);
         let pairs = done.pairs.clone().expect("they were begun");
         let of_firsts = |firsts: u64| (0..firsts).map(|first| 16 - first / 2 * 2).sum::<u64>();
@@ -270,8 +278,8 @@ fn a_halt_leaves_an_exact_account_of_what_was_played() {
         let first = pairs.through.as_ref().map(|last| (last.site.to_string(), last.fault));
         let wanted = pairs.firsts_done.checked_sub(1).map(|last| (format!("s{}", last / 2), TWO[last as usize % 2]));
         assert_eq!(first, wanted);
-        let logged = world.played.lock().expect("no test panics with it").iter().filter(|list| list.len() == 2).count();
-        assert_eq!(logged as u64, pairs.played);
+        let logged: BTreeSet<_> = heard.try_iter().filter(|list| list.len() == 2).collect();
+        assert_eq!(logged.len() as u64, pairs.played);
         assert!(done.halted.is_some() || pairs.complete());
     }
 }
