@@ -272,7 +272,7 @@ fn a_halt_leaves_an_exact_account_of_what_was_played() {
         assert_eq!(first, wanted);
         let logged = world.played.lock().expect("no test panics with it").iter().filter(|list| list.len() == 2).count();
         assert_eq!(logged as u64, pairs.played);
-        assert_eq!(done.halted.is_none(), pairs.complete());
+        assert!(done.halted.is_some() || pairs.complete());
     }
 }
 
