@@ -167,8 +167,17 @@ impl Cause {
     }
 }
 
-/// `billing#1` and `billing#2` are of the kind `billing`; what begins with a number is of its own kind.
+/// `billing#1` and `billing#2` are of the kind `billing`; an effect, a run and a message of a run, known by their ids, are
+/// of the kinds `effect`, `run` and `message`; what else begins with a number is of its own kind.
 fn subject_kind(subject: &str) -> &str {
+    const EFFECT_DIGITS: usize = 16;
+    const RUN_DIGITS: usize = 32;
+    match subject.bytes().take_while(u8::is_ascii_hexdigit).count() {
+        EFFECT_DIGITS if subject.len() == EFFECT_DIGITS => return "effect",
+        RUN_DIGITS if subject.len() == RUN_DIGITS => return "run",
+        RUN_DIGITS if subject[RUN_DIGITS..].starts_with('.') => return "message",
+        _ => {}
+    }
     let end = subject.find(|letter: char| letter.is_ascii_digit() || letter == '#').unwrap_or(subject.len());
     let kind = subject[..end].trim_end_matches(|letter: char| !letter.is_alphanumeric());
     if kind.is_empty() { subject } else { kind }
@@ -202,6 +211,10 @@ mod tests {
             ("message order-3", "message order"),
             ("w2.0", "w"),
             ("0196bfed", "0196bfed"),
+            ("985c73625b66916b", "effect"),
+            ("ab5c73625b66916b", "effect"),
+            ("0196bfedab5c73620196bfedab5c7362", "run"),
+            ("0196bfedab5c73620196bfedab5c7362.3", "message"),
             ("", ""),
         ];
         for (subject, kind) in cases {

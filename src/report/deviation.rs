@@ -1,5 +1,6 @@
 //! Deviations in words.
 
+use crate::kernel::Span;
 use crate::sim::{Deviation, Fault, Point};
 
 /// What a deviation does, in a clause; where it strikes is its site's to say.
@@ -19,8 +20,10 @@ pub fn in_words(deviation: &Deviation) -> String {
         Fault::DelayReply { by } => format!("the reply takes {by} longer"),
         Fault::ShortLease { to } => format!("the lease runs for {to} only"),
         Fault::TimerLate { by } => format!("the timer fires {by} late"),
-        Fault::ClockSkew { by } => format!("the clock of {} is {by} off from its start", who(site)),
-        Fault::ClockStep { by } => format!("the worker's clock steps by {by}"),
+        Fault::ClockSkew { by } if by < Span::ZERO => format!("the clock of {} is {} behind", who(site), by.times(-1)),
+        Fault::ClockSkew { by } => format!("the clock of {} is {by} ahead", who(site)),
+        Fault::ClockStep { by } if by < Span::ZERO => format!("the worker's clock steps back by {}", by.times(-1)),
+        Fault::ClockStep { by } => format!("the worker's clock steps ahead by {by}"),
         Fault::Stop { restart } => format!("the worker is asked to stop, and starts anew {restart} later"),
         Fault::ToolSlow { takes } => format!("the tool takes {takes}"),
         Fault::ToolRefuses => "the tool refuses".to_owned(),
@@ -46,7 +49,6 @@ fn who(site: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Span;
 
     #[test]
     fn every_fault_is_a_clause() {
@@ -66,7 +68,9 @@ mod tests {
             Fault::DelayReply { by: second },
             Fault::ShortLease { to: second },
             Fault::TimerLate { by: second },
+            Fault::ClockSkew { by: second },
             Fault::ClockSkew { by: second.times(-1) },
+            Fault::ClockStep { by: second.times(-1) },
             Fault::ClockStep { by: second },
             Fault::Stop { restart: second },
             Fault::ToolSlow { takes: second },

@@ -46,6 +46,9 @@ const ORDER: &[&str] = &[
     "max_lost_leases",
     "batch",
     "store_latency",
+    // A tool.
+    "takes",
+    "honours_key",
     // A load.
     "seed",
     "messages",

@@ -27,7 +27,7 @@ pub fn regression(scenario: &Scenario, deviations: &[Deviation], violates: &str)
 }
 
 /// `scenario` before anything goes wrong in it: no faults but their `until`, no deviations, every id that follows from a
-/// place in the file written out. `calm` makes what is expected of the calm schedule expected of every schedule.
+/// place in the file written out, and the number of workers. `calm` makes what is expected of the calm schedule expected of every schedule.
 pub(crate) fn bare(scenario: &Scenario, calm: bool) -> Scenario {
     let mut bare = scenario.clone();
     bare.faults.plans.clear();
@@ -37,6 +37,10 @@ pub(crate) fn bare(scenario: &Scenario, calm: bool) -> Scenario {
         members.retain(|key, _| !["deviations", "violates", "written_by"].contains(&key.as_str()));
         members.insert("faults".to_owned(), json!({ "until": at(scenario.faults.until) }));
         fill_ids(members);
+        let runtime = members.entry("runtime").or_insert_with(|| json!({}));
+        if let Some(runtime) = runtime.as_object_mut() {
+            fill(runtime, "workers", || workers_document(&scenario.runtime));
+        }
         if calm {
             bare.expect.append(&mut bare.expect_calm);
             let of_calm = members.remove("expect_calm").and_then(|list| list.as_array().cloned());
@@ -88,11 +92,9 @@ fn at(span: Span) -> String {
 }
 
 fn runtime_document(runtime: &RuntimeSettings) -> Value {
-    let named_by_number = (1..).zip(&runtime.workers).all(|(number, name)| *format!("w{number}") == **name);
-    let workers = if named_by_number { json!(runtime.workers.len()) } else { json!(runtime.workers) };
     let retry = &runtime.retry;
     json!({
-        "workers": workers,
+        "workers": workers_document(runtime),
         "lease": runtime.lease,
         "poll": runtime.poll,
         "capacity": runtime.capacity,
@@ -105,6 +107,12 @@ fn runtime_document(runtime: &RuntimeSettings) -> Value {
         "batch": runtime.batch,
         "store_latency": runtime.store_latency,
     })
+}
+
+/// The number of workers, or their names where those are others than a number gives.
+fn workers_document(runtime: &RuntimeSettings) -> Value {
+    let by_number = (1..).zip(&runtime.workers).all(|(number, name)| *format!("w{number}") == **name);
+    if by_number { json!(runtime.workers.len()) } else { json!(runtime.workers) }
 }
 
 /// A tool as a list of deviations meets it: the chances that only a seed asks about are left out.

@@ -1,5 +1,8 @@
 //! Delta debugging: from a list that fails to one of which nothing can be dropped.
 
+/// Whether a list fails: what mattered of it, or nothing; or why it cannot be said.
+pub(super) type Ask<'a, T, S> = dyn FnMut(&[T]) -> Result<Option<Vec<T>>, S> + 'a;
+
 /// Makes `current`, which fails, smaller until every list that lacks one item of it holds.
 ///
 /// `fails` is asked about shorter lists; its answer for one that fails is what mattered of that list, a part of it in the
@@ -8,10 +11,7 @@
 ///
 /// # Errors
 /// When `fails` stops.
-pub(super) fn ddmin<T: Clone, S>(
-    current: &mut Vec<T>,
-    fails: &mut dyn FnMut(&[T]) -> Result<Option<Vec<T>>, S>,
-) -> Result<(), S> {
+pub(super) fn ddmin<T: Clone, S>(current: &mut Vec<T>, fails: &mut Ask<'_, T, S>) -> Result<(), S> {
     if current.is_empty() {
         return Ok(());
     }
@@ -33,11 +33,7 @@ pub(super) fn ddmin<T: Clone, S>(
 }
 
 /// Drops whatever pieces of this length can be dropped, from the last to the first; whether there was one.
-fn drop_pieces<T: Clone, S>(
-    current: &mut Vec<T>,
-    piece: usize,
-    fails: &mut dyn FnMut(&[T]) -> Result<Option<Vec<T>>, S>,
-) -> Result<bool, S> {
+fn drop_pieces<T: Clone, S>(current: &mut Vec<T>, piece: usize, fails: &mut Ask<'_, T, S>) -> Result<bool, S> {
     let mut dropped = false;
     let mut end = current.len();
     while end > 0 {

@@ -8,8 +8,21 @@ use serde_json::{Value, json};
 pub(super) type Offer<'a, S> = dyn FnMut(Value) -> Result<bool, S> + 'a;
 
 /// Members that are a scenario's or an input's identity, or not the shrinking's to change.
-const KEPT: [&str; 11] =
-    ["$schema", "format", "name", "about", "start", "id", "deviations", "violates", "written_by", "agents", "seed"];
+const KEPT: [&str; 12] = [
+    "$schema",
+    "format",
+    "name",
+    "about",
+    "start",
+    "id",
+    "deviations",
+    "violates",
+    "written_by",
+    "agents",
+    "seed",
+    // The default is not the fewest.
+    "workers",
+];
 
 /// Where the steps within a step stand.
 const WITHIN: [&str; 4] = ["do", "then", "else", "all"];
@@ -22,12 +35,15 @@ pub(super) fn offer_all<S>(document: &mut Value, offer: &mut Offer<'_, S>) -> Re
     let mut edits = Edits { document, offer, taken: false };
     edits.without(&["expect", "expect_calm"])?;
     edits.without(&["load"])?;
+    edits.items("/expect")?;
+    edits.items("/expect_calm")?;
     edits.items("/inputs")?;
     edits.items("/load")?;
     for key in edits.keys("/agents") {
         edits.without_member("/agents", &key)?;
     }
     edits.workers()?;
+    edits.bare_agents()?;
     let scripts = edits.scripts();
     for script in &scripts {
         edits.steps(script)?;
@@ -41,6 +57,7 @@ pub(super) fn offer_all<S>(document: &mut Value, offer: &mut Offer<'_, S>) -> Re
     for key in edits.keys("/agents") {
         edits.members(&format!("/agents/{}", escaped(&key)))?;
     }
+    edits.bare_agents()?;
     Ok(edits.taken)
 }
 
@@ -122,6 +139,17 @@ impl<S> Edits<'_, '_, S> {
             return self.items("/runtime/workers");
         }
         self.fewer("/runtime/workers")
+    }
+
+    /// Agents that are their steps and nothing else.
+    fn bare_agents(&mut self) -> Result<(), S> {
+        for key in self.keys("/agents") {
+            let place = format!("/agents/{}", escaped(&key));
+            if let Some(steps) = self.document.pointer(&format!("{place}/steps")).cloned() {
+                self.put(&place, steps)?;
+            }
+        }
+        Ok(())
     }
 
     /// Lowers the number at a place: 1, then its half, then one less, while that is taken.
@@ -263,7 +291,8 @@ mod tests {
     #[test]
     fn all_that_is_not_needed_goes_and_identities_stay() {
         let all = left(document(), &|_| true);
-        assert_eq!(all, json!({ "name": "n", "agents": {}, "inputs": [], "outside": {}, "runtime": {} }));
+        let workers = json!({ "workers": 1 });
+        assert_eq!(all, json!({ "name": "n", "agents": {}, "inputs": [], "outside": {}, "runtime": workers }));
     }
 
     #[test]
@@ -273,16 +302,17 @@ mod tests {
             shop.contains(r#""m":2"#) && shop.contains("effect")
         };
         let charge = json!([{ "effect": "card", "args": { "m": 2 } }]);
-        assert_eq!(left(document(), &charges)["agents"], json!({ "shop": { "steps": charge } }));
+        assert_eq!(left(document(), &charges)["agents"], json!({ "shop": charge }));
     }
 
     #[test]
     fn counts_and_lists_become_as_small_as_they_may_be() {
         let times = |found: &Value| {
-            let step = &found["agents"]["shop"]["steps"][0];
+            let shop = &found["agents"]["shop"];
+            let step = shop.get(0).or_else(|| shop["steps"].get(0)).unwrap_or(&Value::Null);
             step["repeat"].as_u64() >= Some(3) && step["do"].is_array()
         };
-        let steps = left(document(), &times)["agents"]["shop"]["steps"].clone();
+        let steps = left(document(), &times)["agents"]["shop"].clone();
         assert_eq!(steps, json!([{ "repeat": 3, "do": [] }]));
         let two = |found: &Value| found["runtime"]["workers"].as_u64() >= Some(2);
         assert_eq!(left(document(), &two)["runtime"], json!({ "workers": 2 }));

@@ -81,3 +81,59 @@ fn share(list: Vec<Deviation>, most: usize) -> Vec<Deviation> {
     let every = list.len().div_ceil(most.max(1)).max(1);
     list.into_iter().step_by(every).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::{Name, Span};
+    use crate::sim::{Fault, SiteKey};
+
+    /// Its sites are always there; it fails while one of the cores is all there.
+    struct Cores {
+        sites: Vec<SiteListing>,
+        cores: Vec<Vec<&'static str>>,
+    }
+
+    impl Oracle for Cores {
+        type Stop = ();
+        fn fails(&mut self, list: &[Deviation]) -> Result<Option<Vec<Deviation>>, ()> {
+            let there = |site: &&str| list.iter().any(|deviation| *deviation.site == **site);
+            Ok(self.cores.iter().any(|core| core.iter().all(there)).then(|| list.to_vec()))
+        }
+        fn sites(&mut self, _: &[Deviation]) -> Result<Vec<SiteListing>, ()> {
+            Ok(self.sites.clone())
+        }
+        fn workers(&self) -> Vec<Name> {
+            Vec::new()
+        }
+    }
+
+    const DELAY: Fault = Fault::DelayReply { by: Span::from_secs(1) };
+
+    /// What is left of `core`, whose faults are lost replies, where `other` fails, too; a lost reply can strike at all
+    /// sites but `d`, where only a delay can.
+    fn left(core: &[&'static str], other: &[&'static str]) -> Vec<String> {
+        let site = |name: &str| {
+            let faults = if name == "d" { vec![DELAY] } else { vec![Fault::LostReply, DELAY] };
+            SiteListing { name: name.into(), key: SiteKey::for_test(name), faults }
+        };
+        let mut oracle =
+            Cores { sites: ["a", "b", "c", "d", "e"].map(site).to_vec(), cores: vec![core.to_vec(), other.to_vec()] };
+        let mut current: Vec<Deviation> = core.iter().map(|site| Deviation::named(site, Fault::LostReply)).collect();
+        let all = current.clone();
+        while fewer(&mut oracle, &all, &mut current).expect("it never stops") {}
+        current.iter().map(|deviation| deviation.site.to_string()).collect()
+    }
+
+    #[test]
+    fn the_same_kind_of_fault_at_one_site_stands_in_for_two() {
+        assert_eq!(left(&["a", "b"], &["e"]), ["e"]);
+        assert_eq!(left(&["a", "b"], &["d"]), ["a", "b"], "another kind of fault is another failure");
+        assert_eq!(left(&["a"], &["e"]), ["a"], "one is not replaced by one");
+    }
+
+    #[test]
+    fn of_three_one_may_stay_beside_another() {
+        assert_eq!(left(&["a", "b", "c"], &["b", "e"]), ["b", "e"]);
+    }
+}

@@ -221,7 +221,9 @@ mod tests {
         }
     }
 
-    fn simplest(fault: Fault, fails: &dyn Fn(&Fault) -> bool) -> Fault {
+    type Test<'a> = &'a dyn Fn(&Fault) -> bool;
+
+    fn simplest(fault: Fault, fails: Test<'_>) -> Fault {
         let mut oracle = While { fails, asked: 0 };
         let mut list = vec![Deviation::named("a", fault)];
         simplify(&mut oracle, &mut list).expect("it never stops");
@@ -261,7 +263,7 @@ mod tests {
         let flight = Point::Flight(span("45s7ms"));
         let is_flight = |fault: &Fault| matches!(fault, Fault::Crash { point: Point::Flight(_), .. });
         let is_late = |fault: &Fault| !matches!(fault, Fault::Crash { point: Point::Before, .. });
-        let cases: [(Fault, &dyn Fn(&Fault) -> bool, Fault); 6] = [
+        let cases: [(Fault, Test<'_>, Fault); 6] = [
             (crash(flight, "3m"), &|_| true, crash(Point::Before, "1s")),
             (crash(flight, "3m"), &is_late, crash(Point::After, "1s")),
             (crash(flight, "500ms"), &is_flight, crash(Point::Flight(span("1s")), "1us")),
