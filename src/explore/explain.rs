@@ -56,8 +56,9 @@ pub struct Nearest {
 pub enum Milder {
     /// It does not come about.
     Dropped,
-    /// It is this instead: the mildest change that holds, found to a thousandth of a second, or to a microsecond where
-    /// the value is below a hundredth of one. With `fails`, which is that much nearer to the original, it fails.
+    /// It is this instead, found by halving, to a thousandth of a second, or to a microsecond where the value is below a
+    /// hundredth of one. With `holds` all holds, and with `fails`, which is that much nearer to the original, it does
+    /// not; where a promise hangs on a value in more than one place, others may be nearer.
     Instead {
         /// What holds.
         holds: Fault,

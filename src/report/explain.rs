@@ -86,7 +86,7 @@ impl Report<'_> {
             Some(Nearest { place, change: Milder::Dropped }) => {
                 let what = self.befell(*place);
                 let which = style.good(&format!("Without deviation {}", place + 1));
-                format!("{which} all holds ({what}); with a milder one it does not.")
+                format!("{which} all holds: {what}.")
             }
             Some(Nearest { place, change: Milder::Instead { holds, fails, to, from } }) => {
                 let deviation = self.deviation(*place);

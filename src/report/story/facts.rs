@@ -158,18 +158,19 @@ impl<'a> Facts<'a> {
     fn place_deviation(&mut self, place: usize) {
         let Event::Deviation { site, .. } = &self.records[place].event else { return };
         let at = self.records[place].at;
-        let near = self.records[place + 1..].iter().take(4).take_while(|record| record.at == at);
-        let sent = near.enumerate().find_map(|(offset, record)| match &record.event {
-            Event::Sent { call, from, .. } => Some((offset, *call, from)),
+        let mut near = self.records[place + 1..].iter().take(4).take_while(|record| record.at == at);
+        let sent = near.find_map(|record| match &record.event {
+            Event::Sent { call, from, .. } => Some((*call, from)),
             _ => None,
         });
         let befallen = self.actor_at(site);
-        if let Some((_, call, from)) = sent
-            && befallen.as_ref().is_none_or(|actor| actor == from)
-            && let Some(call) = self.calls.get_mut(&call)
-        {
-            call.deviation = Some(place);
-            self.befallen.insert(place, call.from.clone());
+        let who = site.split(" / ").next().unwrap_or(site);
+        let fits = |from: &Actor| befallen.as_ref().map_or_else(|| self.actor(from) == who, |actor| actor == from);
+        if let Some((call, from)) = sent.filter(|(_, from)| fits(from)) {
+            self.befallen.insert(place, from.clone());
+            if let Some(call) = self.calls.get_mut(&call) {
+                call.deviation = Some(place);
+            }
         } else if let Some(actor) = befallen {
             self.befallen.insert(place, actor);
         }

@@ -2,12 +2,16 @@
 
 use super::facts::{Break, Facts};
 use super::turns::{Turn, Weight};
+use crate::history::{Actor, Answer, Event};
 
 /// So many letters a line should have at most; what broke is told whatever its length.
 const LETTERS_MOST: usize = 200;
 
 /// So many clauses lead to a break at most.
 const CLAUSES_MOST: usize = 5;
+
+/// So many deviations are named at most, the last ones: of a failure that was cut down there are hardly more.
+const DEVIATIONS_MOST: usize = 3;
 
 /// Two lines: who did what until it broke, and the break with what the judge says of it.
 pub(super) fn headline(facts: &Facts<'_>, broken: &Break, turns: &[Turn]) -> String {
@@ -16,8 +20,16 @@ pub(super) fn headline(facts: &Facts<'_>, broken: &Break, turns: &[Turn]) -> Str
         .iter()
         .filter(|turn| (Weight::Telling..Weight::Break).contains(&turn.weight) && turn.brief.is_some())
         .collect();
+    let deviations = lead.iter().filter(|turn| turn.weight == Weight::Deviation).count();
+    let mut excess = deviations.saturating_sub(DEVIATIONS_MOST);
+    lead.retain(|turn| {
+        let drop = turn.weight == Weight::Deviation && excess > 0;
+        excess -= usize::from(drop);
+        !drop
+    });
     while lead.len() > 1 && (lead.len() > CLAUSES_MOST || sentences(&lead).chars().count() > LETTERS_MOST) {
-        let least = (0..lead.len()).min_by_key(|place| (lead[*place].weight, *place)).expect("there is more than one");
+        let worth = |place: &usize| (lead[*place].weight, is_outside(facts, lead[*place]), *place);
+        let least = (0..lead.len()).min_by_key(worth).expect("there is more than one");
         lead.remove(least);
     }
     let mut lines = Vec::new();
@@ -26,10 +38,15 @@ pub(super) fn headline(facts: &Facts<'_>, broken: &Break, turns: &[Turn]) -> Str
     }
     let verdict = verdict(facts, broken);
     lines.push(match breaking {
-        Some(turn) => format!("{} {verdict}", sentences(&[turn])),
+        Some(turn) => format!("{} {verdict}", sentence(&named(turn, lead.iter().copied()), &[clause(turn)])),
         None => verdict,
     });
     lines.join("\n")
+}
+
+/// Whether a turn tells what took hold outside: of all that was done that is what cannot be undone.
+fn is_outside(facts: &Facts<'_>, turn: &Turn) -> bool {
+    matches!(&facts.records[turn.place].event, Event::Applied { answer: Answer::Outside(_), .. })
 }
 
 /// What is broken, about what, as a sentence.
@@ -50,18 +67,41 @@ pub(super) fn subject(facts: &Facts<'_>, broken: &Break) -> String {
     }
 }
 
-/// Clauses as sentences: those of one actor in a row are joined.
+/// Clauses as sentences: those of one actor in a row are joined. A worker that has died in between is named as one that
+/// started anew: it remembers nothing.
 fn sentences(turns: &[&Turn]) -> String {
-    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut groups: Vec<(&Turn, Vec<&str>)> = Vec::new();
     for turn in turns {
-        let clause = turn.brief.as_deref().unwrap_or(&turn.said);
         match groups.last_mut() {
-            Some((who, clauses)) if *who == turn.who => clauses.push(clause),
-            _ => groups.push((&turn.who, vec![clause])),
+            Some((first, clauses)) if first.who == turn.who && !is_anew(first, turn) => clauses.push(clause(turn)),
+            _ => groups.push((turn, vec![clause(turn)])),
         }
     }
-    let each = groups.iter().map(|(who, clauses)| sentence(who, clauses));
-    each.collect::<Vec<_>>().join(" ")
+    let mut told = Vec::new();
+    for (place, (first, clauses)) in groups.iter().enumerate() {
+        let who = named(first, groups[..place].iter().map(|(before, _)| *before));
+        told.push(sentence(&who, clauses));
+    }
+    told.join(" ")
+}
+
+fn clause(turn: &Turn) -> &str {
+    turn.brief.as_deref().unwrap_or(&turn.said)
+}
+
+/// Who a turn is about, after the turns `before` it.
+fn named<'a>(turn: &Turn, mut before: impl Iterator<Item = &'a Turn>) -> String {
+    if before.any(|before| is_anew(before, turn)) { format!("{}, started anew,", turn.who) } else { turn.who.clone() }
+}
+
+/// Whether two turns of one worker are of different incarnations.
+fn is_anew(before: &Turn, after: &Turn) -> bool {
+    match (&before.actor, &after.actor) {
+        (Some(Actor::Worker(before)), Some(Actor::Worker(after))) => {
+            before.name == after.name && before.incarnation != after.incarnation
+        }
+        _ => false,
+    }
 }
 
 fn sentence(who: &str, clauses: &[&str]) -> String {

@@ -197,7 +197,7 @@ fn outcome(facts: &Facts<'_>, turn: &Turn, call: &Call<'_>, answer: &Answer) -> 
         _ => "",
     };
     let sent = facts.at(turn.place).since(facts.at(call.sent));
-    let ago = if late { format!(", sent {} before", about(sent)) } else { String::new() };
+    let ago = if late && sent > super::turns::LATE { format!(", sent {} before", about(sent)) } else { String::new() };
     format!("{told}{unseen}{ago}")
 }
 

@@ -185,7 +185,10 @@ impl<'a> Teller<'a> {
             let how = if nth > 0 { "arrived again" } else { "arrived" };
             let outcome = self.outcome(place, call, answer);
             let (text, brief) = match (nth, late) {
-                (0, false) => (format!("{what} of {who} arrived: {outcome}"), format!("{what} of {who} arrived")),
+                (0, false) => {
+                    let came = if outcome.starts_with("it took hold") { "took hold" } else { "arrived" };
+                    (format!("{what} of {who} arrived: {outcome}"), format!("{what} of {who} {came}"))
+                }
                 (0, true) => {
                     let about = about(self.facts.at(place).since(self.facts.at(call.sent)));
                     let brief = format!("{what} of {who} landed {about} after it was sent");
@@ -356,7 +359,8 @@ impl<'a> Teller<'a> {
         let shows_elsewhere = of_actor || of_call;
         if !shows_elsewhere {
             let weight = if self.matters(place, site) { Weight::Deviation } else { Weight::Routine };
-            self.push(place, &who, befell(&fault, site), weight, None);
+            let actor = self.facts.befallen.get(&place);
+            self.push(place, &who, befell(&fault, site), weight, actor);
         }
     }
 
