@@ -352,7 +352,8 @@ pub fn read_lines(bytes: &[u8]) -> Result<ReadLines, WrongLine> {
         let ended = line.ends_with(b"\n");
         match parse(line) {
             Ok(parsed) => read.lines.extend(parsed),
-            Err(_) if !ended => {
+            // What is whole JSON is not cut off, but something else.
+            Err(_) if !ended && serde_json::from_slice::<serde_json::Value>(line).is_err() => {
                 read.cut = true;
                 break;
             }

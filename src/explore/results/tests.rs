@@ -160,6 +160,7 @@ fn a_wrong_line_is_told_by_its_number_and_a_cut_one_is_left_out() {
         ("{}\n", 1),
         ("\n{\"line\":\"end\",\"halted\":null}\nnothing\n", 3),
         ("{\"line\":\"other\"}\n", 1),
+        ("{\"name\":\"a scenario without a last newline\"}", 1),
         ("{\"line\":\"batch\",\"of\":\"a\",\"seeds\":[2,1],\"shard\":[1,1],\"counts\":{}}\n", 1),
     ];
     for (text, number) in cases {

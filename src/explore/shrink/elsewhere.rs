@@ -115,7 +115,7 @@ mod tests {
     fn left(core: &[&'static str], other: &[&'static str]) -> Vec<String> {
         let site = |name: &str| {
             let faults = if name == "d" { vec![DELAY] } else { vec![Fault::LostReply, DELAY] };
-            SiteListing { name: name.into(), key: SiteKey::for_test(name), faults }
+            SiteListing { name: name.into(), key: SiteKey::for_test(name), faults, state: None }
         };
         let mut oracle =
             Cores { sites: ["a", "b", "c", "d", "e"].map(site).to_vec(), cores: vec![core.to_vec(), other.to_vec()] };
