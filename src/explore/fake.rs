@@ -2,10 +2,10 @@
 
 use super::{Player, Subject};
 use crate::check::Violation;
-use crate::history::{Called, Event, Header, Phase, Record};
+use crate::history::{Event, Header, Phase, Record};
 use crate::kernel::{Span, Timestamp};
 use crate::scenario::{Options, Outcome};
-use crate::sim::{Deviation, Fault, Schedule, SiteKey, SiteListing};
+use crate::sim::{Deviation, Fault, Schedule, SiteListing};
 
 /// Its seeds fail, panic or leak as the fields say.
 #[derive(Clone, Debug, Default)]
@@ -84,8 +84,8 @@ impl Player for Playing<'_> {
                 let weak = |found: &Deviation| {
                     self.fake.weak.is_some_and(|weak| (&*found.site, &found.fault) == (weak, &Fault::LostReply))
                 };
-                let too_long = |found: &Deviation| match (found.fault, self.fake.too_long) {
-                    (Fault::Pause { lasts, .. }, Some((site, most))) => &*found.site == site && lasts >= most,
+                let too_long = |found: &Deviation| match (&found.fault, self.fake.too_long) {
+                    (Fault::Pause { lasts, .. }, Some((site, most))) => &*found.site == site && *lasts >= most,
                     _ => false,
                 };
                 if outcome.deviations.iter().any(|found| weak(found) || too_long(found)) {
@@ -94,16 +94,7 @@ impl Player for Playing<'_> {
             }
         }
         if options.sites {
-            let site = |(name, faults): &(&str, Vec<Fault>)| SiteListing {
-                name: (*name).into(),
-                key: SiteKey::for_test(name),
-                faults: faults.clone(),
-                state: None,
-                at: Timestamp::from_micros(0),
-                call: Called::Read,
-                by: None,
-                address: None,
-            };
+            let site = |(name, faults): &(&str, Vec<Fault>)| SiteListing::for_test(name, faults.clone());
             outcome.sites = self.fake.sites.iter().map(site).collect();
         }
         outcome

@@ -58,6 +58,7 @@ mod tests {
             name: name.into(),
             key: SiteKey::for_test(name),
             faults: Vec::new(),
+            state: None,
             at: Timestamp::from_micros(0) + Span::from_secs(at),
             call,
             by: by.map(Actor::Input),

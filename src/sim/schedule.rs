@@ -215,6 +215,21 @@ pub struct SiteListing {
 }
 
 impl SiteListing {
+    /// A read by nobody in particular, at the beginning.
+    #[cfg(test)]
+    pub(crate) fn for_test(name: &str, faults: Vec<Fault>) -> Self {
+        SiteListing {
+            name: name.into(),
+            key: SiteKey::for_test(name),
+            faults,
+            at: Timestamp::from_micros(0),
+            call: Called::Read,
+            by: None,
+            address: None,
+            state: None,
+        }
+    }
+
     /// One of its faults at this site.
     pub fn deviation(&self, fault: Fault) -> Deviation {
         Deviation { site: self.name.clone(), fault, key: Some(self.key) }

@@ -13,7 +13,7 @@ use crate::explore::fake::{Fake, held, violation};
 use crate::explore::{Cause, Player};
 use crate::history::{Event, Header, Record, RunningHash};
 use crate::scenario::Scenario;
-use crate::sim::{Fault, SiteKey};
+use crate::sim::Fault;
 
 const TWO: [Fault; 2] = [Fault::LostRequest, Fault::LostReply];
 
@@ -41,7 +41,7 @@ fn the_one_bad_value_is_found() {
     let done = exhaust(&fake(Some("c")), how(1));
     let group = done.findings.failures.values().next().expect("it fails");
     let Schedule::Fixed(list) = &group.first.schedule else { panic!("{:?}", group.first.schedule) };
-    assert_eq!((list.len(), &*list[0].site, list[0].fault), (1, "c", Fault::LostReply));
+    assert_eq!((list.len(), &*list[0].site, &list[0].fault), (1, "c", &Fault::LostReply));
     assert!(done.complete());
     for depth in [1, 2] {
         let done = exhaust(&fake(Some("a")), Exhaust { fail_fast: true, ..how(depth) });
@@ -79,8 +79,8 @@ struct Growing {
 }
 
 impl Growing {
-    fn effect(&self, site: &str, value: Fault) -> &Effect {
-        let salt = if value == TWO[0] { 17 } else { 0 };
+    fn effect(&self, site: &str, value: &Fault) -> &Effect {
+        let salt = if *value == TWO[0] { 17 } else { 0 };
         let number = site.bytes().fold(salt, |sum, byte| sum * 31 + u64::from(byte));
         &self.effects[number as usize % self.effects.len()]
     }
@@ -92,10 +92,9 @@ impl Growing {
         while let Some(site) = ahead.pop() {
             let mut state = RunningHash::default();
             state.note(&(&site, &ahead, harm));
-            let (key, faults) = (SiteKey::for_test(&site), TWO.to_vec());
-            listed.push(SiteListing { name: (&*site).into(), key, faults, state: Some(state.value()) });
+            listed.push(SiteListing { state: Some(state.value()), ..SiteListing::for_test(&site, TWO.to_vec()) });
             if let Some(struck) = list.iter().find(|deviation| *deviation.site == *site) {
-                let effect = self.effect(&site, struck.fault);
+                let effect = self.effect(&site, &struck.fault);
                 ahead.truncate(ahead.len().saturating_sub(effect.takes));
                 ahead.extend((0..effect.brings).map(|number| format!("{site}.{number}")));
                 harm |= effect.harm;
@@ -116,10 +115,10 @@ impl Growing {
         let mut pairs = Vec::new();
         for first in self.live(&[]).0 {
             for value in &first.faults {
-                let struck = first.deviation(*value);
+                let struck = first.deviation(value.clone());
                 let (sites, _) = self.live(std::slice::from_ref(&struck));
                 let later = sites.iter().skip_while(|site| site.key != first.key).skip(1);
-                for second in later.flat_map(|site| site.faults.iter().map(|fault| site.deviation(*fault))) {
+                for second in later.flat_map(|site| site.faults.iter().map(|fault| site.deviation(fault.clone()))) {
                     pairs.push(plain(&[struck.clone(), second]));
                 }
             }
@@ -129,7 +128,7 @@ impl Growing {
 }
 
 fn plain(list: &[Deviation]) -> Vec<(String, Fault)> {
-    list.iter().map(|deviation| (deviation.site.to_string(), deviation.fault)).collect()
+    list.iter().map(|deviation| (deviation.site.to_string(), deviation.fault.clone())).collect()
 }
 
 impl Subject for Growing {
@@ -251,7 +250,7 @@ fn a_failure_that_takes_two_is_found_at_depth_two_only() {
     let done = exhaust(&pair_is_bad(), how(2));
     let group = done.findings.failures.values().next().expect("it fails");
     let Schedule::Fixed(list) = &group.first.schedule else { panic!("{:?}", group.first.schedule) };
-    assert_eq!(plain(list), [("s0".to_owned(), TWO[1]), ("s8".to_owned(), TWO[1])]);
+    assert_eq!(plain(list), [("s0".to_owned(), TWO[1].clone()), ("s8".to_owned(), TWO[1].clone())]);
     let pairs = done.pairs.expect("they are asked for");
     assert_eq!(
         (pairs.planned, pairs.played),
@@ -275,8 +274,9 @@ fn a_halt_leaves_an_exact_account_of_what_was_played() {
         let pairs = done.pairs.clone().expect("they were begun");
         let of_firsts = |firsts: u64| (0..firsts).map(|first| 16 - first / 2 * 2).sum::<u64>();
         assert_eq!(pairs.played, of_firsts(pairs.firsts_done) + pairs.beyond, "{pairs:?}");
-        let first = pairs.through.as_ref().map(|last| (last.site.to_string(), last.fault));
-        let wanted = pairs.firsts_done.checked_sub(1).map(|last| (format!("s{}", last / 2), TWO[last as usize % 2]));
+        let first = pairs.through.as_ref().map(|last| (last.site.to_string(), last.fault.clone()));
+        let wanted =
+            pairs.firsts_done.checked_sub(1).map(|last| (format!("s{}", last / 2), TWO[last as usize % 2].clone()));
         assert_eq!(first, wanted);
         let logged: BTreeSet<_> = heard.try_iter().filter(|list| list.len() == 2).collect();
         assert_eq!(logged.len() as u64, pairs.played);
@@ -310,7 +310,8 @@ fn what_is_spared_of_a_real_world_is_what_was_played_in_its_place() {
     for (&first, leader) in &leaders {
         let played = firsts.offsets[first + 1] - firsts.offsets[first];
         let listed = lister.list(&search, first);
-        let values = listed.later().iter().flat_map(|site| site.faults.iter().map(|fault| site.deviation(*fault)));
+        let values =
+            listed.later().iter().flat_map(|site| site.faults.iter().map(|fault| site.deviation(fault.clone())));
         for second in values.skip(played as usize).step_by(7) {
             let own = course(player.as_mut(), vec![search.single(first), second.clone()]);
             let before = leader.map(|leader| search.single(leader));

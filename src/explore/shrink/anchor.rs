@@ -119,15 +119,9 @@ impl Subject {
 mod tests {
     use super::super::super::fake::deviation;
     use super::*;
-    use crate::sim::SiteKey;
 
     fn moved(site: &str, sites: &[&str], reach: Reach, choice: usize) -> Option<String> {
-        let listing = |name: &&str| SiteListing {
-            name: (*name).into(),
-            key: SiteKey::for_test(name),
-            faults: Vec::new(),
-            state: None,
-        };
+        let listing = |name: &&str| SiteListing::for_test(name, Vec::new());
         let sites: Vec<SiteListing> = sites.iter().map(listing).collect();
         let mut list = [deviation(site)];
         let workers = ["w1".into(), "w2".into()];

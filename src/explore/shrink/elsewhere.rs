@@ -86,7 +86,7 @@ fn share(list: Vec<Deviation>, most: usize) -> Vec<Deviation> {
 mod tests {
     use super::*;
     use crate::kernel::{Name, Span};
-    use crate::sim::{Fault, SiteKey};
+    use crate::sim::Fault;
 
     /// Its sites are always there; it fails while one of the cores is all there.
     struct Cores {
@@ -115,7 +115,7 @@ mod tests {
     fn left(core: &[&'static str], other: &[&'static str]) -> Vec<String> {
         let site = |name: &str| {
             let faults = if name == "d" { vec![DELAY] } else { vec![Fault::LostReply, DELAY] };
-            SiteListing { name: name.into(), key: SiteKey::for_test(name), faults, state: None }
+            SiteListing::for_test(name, faults)
         };
         let mut oracle =
             Cores { sites: ["a", "b", "c", "d", "e"].map(site).to_vec(), cores: vec![core.to_vec(), other.to_vec()] };

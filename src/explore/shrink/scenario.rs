@@ -131,6 +131,7 @@ fn one_step_earlier(list: &[Deviation]) -> Vec<Deviation> {
 mod tests {
     use super::super::super::fake::deviation;
     use super::*;
+    use crate::scenario::Scenario;
 
     fn inputs(ids: &[&str]) -> Vec<Input> {
         let inputs: Vec<Value> = ids.iter().map(|id| serde_json::json!({ "to": "a", "id": id })).collect();

@@ -227,11 +227,11 @@ mod tests {
 
     fn simplest(fault: Fault, fails: Test<'_>) -> Fault {
         let mut oracle = While { fails, asked: 0 };
-        let mut list = vec![Deviation::named("a", fault)];
+        let mut list = vec![Deviation::named("a", fault.clone())];
         simplify(&mut oracle, &mut list).expect("it never stops");
         assert!(fails(&list[0].fault), "what is left fails");
         assert!(oracle.asked <= 30, "{fault:?}: {}", oracle.asked);
-        list[0].fault
+        list.remove(0).fault
     }
 
     fn span(text: &str) -> Span {
