@@ -59,7 +59,8 @@ fn what_there_is_can_be_listed_for_people_and_for_programs() {
     let mut listed: Vec<&str> =
         steps["steps"].as_array().unwrap().iter().map(|step| step["name"].as_str().unwrap()).collect();
     let mut built: Vec<&str> = chronodrome::scenario::format::step_names().collect();
-    (listed.sort_unstable(), built.sort_unstable());
+    listed.sort_unstable();
+    built.sort_unstable();
     assert_eq!(listed, built);
     assert!(
         steps["steps"]

@@ -11,10 +11,7 @@ const SITES_MAX: usize = 400;
 
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
-    files.sort();
-    files
+    chronodrome::explore::files::scenario_files(&folder).unwrap()
 }
 
 #[test]

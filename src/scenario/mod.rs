@@ -26,6 +26,8 @@ pub mod run;
 #[cfg(feature = "cli")]
 pub mod schema;
 pub mod script;
+#[cfg(test)]
+mod shipped;
 mod steps;
 pub mod write;
 

@@ -79,6 +79,8 @@ fn document(scenario: &Scenario) -> Value {
     let optional = ["outside", "inputs", "load", "expect", "expect_calm"];
     let is_empty = |value: &Value| *value == json!([]) || *value == json!({});
     members.retain(|key, value| !optional.contains(&key.as_str()) || !is_empty(value));
+    // The file stands somewhere else than the one whose schema is beside it.
+    members.remove("$schema");
     members.remove("violates");
     if let Some(violates) = &scenario.violates {
         members.insert("violates".to_owned(), json!(violates));
@@ -200,16 +202,12 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::scenario::shipped;
     use crate::sim::{Fault, Point};
 
     fn scenarios() -> Vec<Scenario> {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
-        let files =
-            std::fs::read_dir(directory).expect("there are scenarios").map(|entry| entry.expect("a file").path());
-        let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
-        files.sort();
-        let scenarios = files.iter().filter(|path| !path.to_string_lossy().ends_with(".schema.json"));
-        scenarios.map(|path| Scenario::load(path).expect("it is valid")).collect()
+        let files = shipped::files();
+        files.iter().map(|path| Scenario::load(path).expect("it is valid")).collect()
     }
 
     fn deviations() -> Vec<Deviation> {

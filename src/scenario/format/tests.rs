@@ -1,5 +1,3 @@
-use std::path::PathBuf;
-
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -7,22 +5,14 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::kernel::Span;
-use crate::scenario::Code;
 use crate::scenario::model::Act;
 use crate::scenario::script::{ErrorCode, Op, Template};
+use crate::scenario::{Code, shipped};
 use crate::sim::{Deviation, Fault, FaultKind, Point};
-
-fn shipped() -> Vec<PathBuf> {
-    let folder = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
-    files.sort();
-    files
-}
 
 #[test]
 fn every_shipped_scenario_is_valid_and_named_after_its_file() {
-    let files = shipped();
+    let files = shipped::files();
     let mut kinds = BTreeSet::new();
     assert!(files.len() >= 12, "{files:?}");
     for file in files {
@@ -232,7 +222,7 @@ fn a_dollar_is_written_twice_and_fixed_values_are_shared() {
 
 /// The text of a shipped scenario with some of its bytes replaced, dropped or doubled, or cut off.
 fn mangled() -> impl Strategy<Value = String> {
-    let texts: Vec<String> = shipped().iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let texts: Vec<String> = shipped::files().iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
     let edit = (any::<prop::sample::Index>(), 0..4_u8, prop::sample::select(PIECES.as_slice()));
     (prop::sample::select(texts), prop::collection::vec(edit, 1..6)).prop_map(|(text, edits)| {
         let mut bytes = text.into_bytes();
@@ -300,7 +290,7 @@ proptest! {
 
     #[test]
     fn replacing_any_value_of_a_scenario_never_panics(
-        file in prop::sample::select(shipped()),
+        file in prop::sample::select(shipped::files()),
         place in any::<prop::sample::Index>(),
         value in prop::sample::select(vec![json!(null), json!(-1), json!(u64::MAX), json!(1e308), json!(""), json!("$"),
             json!("$a..b"), json!("+"), json!([]), json!({}), json!([[]]), json!("a#4294967296"), json!(true)]),

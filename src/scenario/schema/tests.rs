@@ -1,13 +1,12 @@
 //! The schema against the reader of files, and against the files.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::scenario::{Scenario, ScenarioError};
+use crate::scenario::{Scenario, ScenarioError, shipped};
 
 /// A scenario with every field that a file can have, `deviations` apart.
 const EVERYTHING: &str = include_str!("../../../tests/data/everything.json");
@@ -38,25 +37,13 @@ fn regression() -> Value {
     document
 }
 
-fn shipped() -> Vec<PathBuf> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
-    let entries = std::fs::read_dir(directory).expect("it is there").map(|entry| entry.expect("it is read").path());
-    let is_scenario = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.ends_with(".json") && !name.ends_with(".schema.json")
-    };
-    let mut files: Vec<PathBuf> = entries.filter(is_scenario).collect();
-    files.sort();
-    files
-}
-
 #[test]
 fn the_committed_schema_is_the_generated_one_and_every_scenario_names_and_fits_it() {
     let committed = include_str!("../../../scenarios/scenario.schema.json");
     let committed: Value = serde_json::from_str(committed).expect("it is JSON");
     assert!(committed == schema(), "renew it: cargo run -- schema > scenarios/{FILE_NAME}");
     let validator = validator();
-    for path in shipped() {
+    for path in shipped::files() {
         let document: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
         assert_eq!(document["$schema"], FILE_NAME, "{}", path.display());
         let error = validator.validate(&document).err().map(|error| error.to_string());
