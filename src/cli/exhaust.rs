@@ -7,7 +7,7 @@ use super::sweep::parse_time;
 use super::terminal::{Progress, Terminal};
 use super::{Exit, Stop, clock, cores, failures};
 use crate::explore::exhaust::{Exhaust, Exhausted, Plan};
-use crate::explore::{Findings, Halt, Loaded, News, Subject, files};
+use crate::explore::{Findings, Halt, Loaded, News, Subject, files, holds};
 use crate::kernel::Span;
 use crate::report::exhaust::{Report, Start};
 use crate::report::{counted, grouped};
@@ -16,12 +16,14 @@ use crate::sim::Schedule;
 
 /// Tries every value of its printed list at every site of the calm run.
 ///
-/// With `--depth 2`, then every value at every site that comes later in the run with the first: all ordered pairs. Says
+/// Then every hold that can matter: each call until each later one of somebody else's about the same address. With
+/// `--depth 2`, then every value at every site that comes later in the run with the first: all ordered pairs. Says
 /// beforehand how many schedules there are, and afterwards that it was all of them, or which not.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   chronodrome exhaust scenarios/charge-card.json
   chronodrome exhaust scenarios/charge-card.json --depth 2
+  chronodrome exhaust scenarios/signals.json --holds 2 --budget 1m
   chronodrome exhaust scenarios/mail.json --around 20
   chronodrome exhaust scenarios --budget 10m")]
 pub(super) struct Args {
@@ -31,6 +33,9 @@ pub(super) struct Args {
     /// The most deviations that a schedule has: 1 or 2.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     depth: u8,
+    /// The most holds that a schedule has, 0 to 2: a hold lets a call arrive just after one of somebody else's was done.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2))]
+    holds: u8,
     /// Start also from so many worlds with other latencies, in each of which the calls of two actors may come in another
     /// order.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -83,7 +88,7 @@ fn one(args: &Args, terminal: &Terminal, loaded: &Loaded, watch: &clock::Watch) 
     let worlds = worlds(loaded, args.around);
     let name = &*loaded.scenario.name;
     let jobs = args.jobs.map_or_else(cores, usize::from);
-    let how = Exhaust { depth: args.depth, jobs, fail_fast: args.fail_fast, prune: !args.no_prune };
+    let how = Exhaust { depth: args.depth, holds: args.holds, jobs, fail_fast: args.fail_fast, prune: !args.no_prune };
     let mut starts: Vec<Start> = Vec::new();
     let mut found = Findings::default();
     for (place, world) in worlds.iter().enumerate() {
@@ -94,7 +99,7 @@ fn one(args: &Args, terminal: &Terminal, loaded: &Loaded, watch: &clock::Watch) 
         let progress = terminal.progress(worlds.iter().map(|world| &*world.scenario.name).collect(), None);
         let mut forecast =
             Forecast { told: &told, quiet: args.json, terminal, progress, jobs, played: 0, took: 0.0, planned: 0 };
-        forecast.begin(&plan, scenario, args.depth);
+        forecast.begin(&plan, scenario, args.depth, args.holds);
         let done = plan.run(scenario, place, how, &mut |news| forecast.hear(news).or_else(|| watch.halt()));
         forecast.progress.finish();
         for (key, group) in &done.findings.failures {
@@ -136,7 +141,7 @@ struct Forecast<'a> {
 }
 
 impl Forecast<'_> {
-    fn begin(&mut self, plan: &Plan, subject: &dyn Subject, depth: u8) {
+    fn begin(&mut self, plan: &Plan, subject: &dyn Subject, depth: u8, holds: u8) {
         if self.quiet {
             return;
         }
@@ -153,6 +158,11 @@ impl Forecast<'_> {
         if depth > 1 {
             text.push_str(&format!(" of one deviation and some {} of two", grouped(plan.pairs_about())));
             ahead += plan.pairs_about();
+        }
+        if holds > 0 {
+            let holds = holds::holds(&plan.sites, player.header().lease).len() as u64;
+            text.push_str(&format!(", {}", counted(holds, "of a hold", "of a hold")));
+            ahead += holds;
         }
         self.terminal.note(&format!("{text}, about {:.1} s", ahead as f64 * each));
     }

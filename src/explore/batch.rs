@@ -275,6 +275,8 @@ pub(super) struct Batch<'a, 'b> {
     pub(super) number: u64,
     /// The number of the last one of them all, which is checked again whatever it is.
     pub(super) last_number: u64,
+    /// Whether a hold whose call was held, and awaits one that never comes, is as good as any other.
+    pub(super) may_wait: bool,
 }
 
 /// Plays a schedule; `closely`, or where it fails, its replays are judged, too.
@@ -322,9 +324,10 @@ impl<'a> Batch<'a, '_> {
             };
             self.aim.apply(&mut outcome);
             tally.count(&outcome);
-            if !outcome.stale.is_empty() {
-                let stale = Stale { deviations: outcome.stale.clone(), order: self.order + nth as u64 };
-                found.note_stale(self.place, stale);
+            let stale: Vec<Deviation> =
+                outcome.stale.iter().filter(|stale| self.is_stale(stale, &outcome)).cloned().collect();
+            if !stale.is_empty() {
+                found.note_stale(self.place, Stale { deviations: stale, order: self.order + nth as u64 });
             }
             if !outcome.held() {
                 let known = self.note_failure(&mut found, hand, nth, schedule, &outcome, bench);
@@ -352,6 +355,11 @@ impl<'a> Batch<'a, '_> {
         let failures = found.failures.iter().map(|((_, cause), group)| (cause.clone(), group.clone())).collect();
         let finished = Finished { subject: self.place, seeds, tally: tally.clone(), failures };
         bench.tell(News::Finished(Box::new(finished)));
+    }
+
+    /// Whether what was listed in vain makes its schedule stale.
+    fn is_stale(&self, listed: &Deviation, outcome: &Outcome) -> bool {
+        !self.may_wait || *listed.missing(&outcome.deviations) == listed.site
     }
 
     /// Whether a schedule is checked again: one of every so many, another place in each of these.

@@ -99,7 +99,7 @@ impl<'a> Plan<'a, '_> {
         let (aim, fail_fast) = (&sweep.aim, sweep.fail_fast);
         // No block that is ever played has so many seeds that two orders meet.
         let order = unit.saturating_mul(1 << 32);
-        let batch = Batch { subject, place, aim, fail_fast, order, number: 0, last_number };
+        let batch = Batch { subject, place, aim, fail_fast, order, number: 0, last_number, may_wait: false };
         batch.play(hand, &schedules, bench)
     }
 }

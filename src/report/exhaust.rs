@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::outcome::broken;
 use super::sweep::{divergence_document, divergence_text};
 use super::{Style, counted, grouped};
-use crate::explore::exhaust::{Covered, Exhausted, Pairs};
+use crate::explore::exhaust::{Covered, Exhausted, Pairs, TwoHolds};
 use crate::explore::{Cause, Group, Stale, in_words};
 
 /// An exhaust of one world of a scenario: of the scenario as it is, or with other latencies.
@@ -114,13 +114,19 @@ impl Report<'_> {
     /// Exactly what was covered.
     fn coverage(&self, start: &Start, style: Style) -> String {
         let done = &start.done;
-        let mut what = singles(done);
+        let mut what = format!("{}; {}", singles(done), holds(done));
         if done.depth > 1 {
             what.push_str("; ");
             what.push_str(&done.pairs.as_ref().map_or_else(
                 || "none of two deviations was played: how many there are is known when all of one are done".to_owned(),
                 pairs,
             ));
+        }
+        if done.wants_two_holds {
+            what.push_str("; ");
+            what.push_str(
+                &done.two_holds.as_ref().map_or_else(|| "none of two holds was played".to_owned(), two_holds),
+            );
         }
         let failing = done.findings.failures.values().map(|group| group.count).sum::<u64>();
         let verdict = match failing {
@@ -182,7 +188,11 @@ fn with_latencies(seed: Option<u64>) -> String {
 /// The schedules that are to be played and that were, of one deviation and of two.
 fn total(done: &Exhausted) -> Covered {
     let (planned, played) = done.pairs.as_ref().map_or((0, 0), |pairs| (pairs.planned - pairs.spared, pairs.played));
-    Covered { planned: done.singles.planned + planned, played: done.singles.played + played }
+    let two_holds = done.two_holds.map_or(0, |two| two.played);
+    Covered {
+        planned: done.singles.planned + done.holds.planned + planned + two_holds,
+        played: done.singles.played + done.holds.played + played + two_holds,
+    }
 }
 
 fn singles(done: &Exhausted) -> String {
@@ -193,6 +203,23 @@ fn singles(done: &Exhausted) -> String {
         return format!("all {all} played: every value of its list at each of the {sites} of the calm run");
     }
     format!("{} of {all} played ({} at {sites} not)", grouped(played), grouped(planned - played))
+}
+
+fn holds(done: &Exhausted) -> String {
+    let Covered { planned, played } = done.holds;
+    match (planned, played) {
+        (0, _) => "no hold".to_owned(),
+        _ if planned == played => format!("all {} of one hold", grouped(planned)),
+        _ => format!("{} of the {} of one hold, {} not", grouped(played), grouped(planned), grouped(planned - played)),
+    }
+}
+
+fn two_holds(two: &TwoHolds) -> String {
+    if two.complete() {
+        return format!("all {} of two holds", grouped(two.played));
+    }
+    let (done, firsts) = (grouped(two.firsts_done), grouped(two.firsts));
+    format!("{} of two holds: all of {done} firsts of {firsts}, and not all of any other", grouped(two.played))
 }
 
 fn pairs(pairs: &Pairs) -> String {
@@ -237,6 +264,10 @@ fn start_document(start: &Start) -> Value {
         "sites": done.sites,
         "singles": { "planned": done.singles.planned, "played": done.singles.played },
         "pairs": pairs,
+        "holds": { "planned": done.holds.planned, "played": done.holds.played },
+        "two_holds": done.two_holds.map(|two| {
+            json!({ "played": two.played, "firsts": two.firsts, "firsts_done": two.firsts_done })
+        }),
         "complete": done.complete(),
     })
 }

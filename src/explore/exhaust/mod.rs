@@ -1,21 +1,25 @@
-//! Every value of its printed list at every site of the calm run: all schedules of one deviation. Then, where that is
-//! wanted, all of two, in order: the second at every site that comes later in the run that has the first.
+//! Every value of its printed list at every site of the calm run, and every hold of a call that can matter: all
+//! schedules of one deviation. Then, where that is wanted, all of two values, in order: the second at every site that
+//! comes later in the run that has the first; and all of two holds in the same way.
 //!
 //! The order is that of the sites as they come up, at each site that of its list; all of one deviation before any of
 //! two, and these by their first. What is found does not depend on the number of threads.
 
 mod cover;
 mod firsts;
+mod holds;
 mod pairs;
 #[cfg(test)]
 mod tests;
 
+pub use holds::TwoHolds;
 pub use pairs::Pairs;
 
 use super::batch::{Batch, Broken, Findings, Hand};
 use super::contain::contain;
 use super::pool::{Bench, Done, Merge, work_through};
 use super::{Aim, Failure, Halt, Listener, News, Panic, Subject};
+use crate::kernel::Span;
 use crate::scenario::{Options, Outcome};
 use crate::sim::{Deviation, Schedule, SiteListing};
 
@@ -24,6 +28,8 @@ use crate::sim::{Deviation, Schedule, SiteListing};
 pub struct Exhaust {
     /// The most deviations that a schedule has: 1 or 2.
     pub depth: u8,
+    /// The most holds that a schedule has: 0, 1 or 2.
+    pub holds: u8,
     /// How many threads; at least one is used.
     pub jobs: usize,
     /// Whether the first failure ends it. What comes before it in the order is still played.
@@ -50,6 +56,13 @@ pub struct Covered {
     pub played: u64,
 }
 
+impl Covered {
+    /// Whether it was all of them.
+    pub const fn complete(&self) -> bool {
+        self.played == self.planned
+    }
+}
+
 /// What an exhaust found.
 #[derive(Clone, Debug)]
 pub struct Exhausted {
@@ -62,6 +75,12 @@ pub struct Exhausted {
     pub sites: u64,
     /// The schedules of one deviation.
     pub singles: Covered,
+    /// The schedules of one hold.
+    pub holds: Covered,
+    /// Those of two holds; none if they were not asked for, or not begun.
+    pub two_holds: Option<TwoHolds>,
+    /// Whether two holds were asked for.
+    pub wants_two_holds: bool,
     /// Those of two; none if they were not asked for, or not begun: how many there are is known only when all of one
     /// have been played.
     pub pairs: Option<Pairs>,
@@ -73,7 +92,8 @@ impl Exhausted {
     /// Whether all was played that was asked for.
     pub fn complete(&self) -> bool {
         let pairs = self.pairs.as_ref().map_or(self.depth < 2, Pairs::complete);
-        self.singles.played == self.singles.planned && pairs
+        let holds = self.two_holds.as_ref().map_or(!self.wants_two_holds, TwoHolds::complete);
+        self.singles.complete() && self.holds.complete() && pairs && holds
     }
 
     /// Whether nothing of another depth is to follow.
@@ -81,7 +101,7 @@ impl Exhausted {
         let findings = &self.findings;
         let found = fail_fast && !findings.failures.is_empty();
         let faulty = findings.broken.is_some() || findings.divergence.is_some() || !findings.stale.is_empty();
-        found || faulty || self.halted.is_some() || self.singles.played < self.singles.planned
+        found || faulty || self.halted.is_some() || !self.singles.complete()
     }
 }
 
@@ -122,17 +142,37 @@ impl Plan {
     /// replays included. What is found is found of the subject at `place` of the caller's list.
     pub fn run(&self, subject: &dyn Subject, place: usize, how: Exhaust, listener: &mut Listener<'_>) -> Exhausted {
         let search = Search::new(self, subject, place, how);
-        let planned = self.schedules();
-        listener(News::Planned(planned));
+        let (planned, holds) = (self.schedules(), search.holds.len() as u64);
+        listener(News::Planned(planned + holds));
         let units = planned.div_ceil(BATCH);
         let (findings, halted) =
             work_through(how.jobs, units, Hand::default, |hand, unit, bench| search.unit(hand, unit, bench), listener);
         let singles = Covered { planned, played: findings.total().schedules };
         let sites = self.sites.len() as u64;
-        let mut done = Exhausted { findings, depth: how.depth, sites, singles, pairs: None, halted };
+        let mut done = Exhausted {
+            findings,
+            depth: how.depth,
+            sites,
+            singles,
+            holds: Covered { planned: holds, played: 0 },
+            two_holds: None,
+            wants_two_holds: how.holds > 1,
+            pairs: None,
+            halted,
+        };
         search.judge_calm(&mut done.findings, listener);
+        if holds > 0 && !done.ends(how.fail_fast) {
+            let (findings, covered, halted) = holds::one(&search, listener);
+            done.findings.merge(findings);
+            (done.holds, done.halted) = (covered, halted);
+        }
         if how.depth > 1 && !done.ends(how.fail_fast) {
             search.pairs(&mut done, listener);
+        }
+        if how.holds > 1 && !done.ends(how.fail_fast) {
+            let (findings, covered, halted) = holds::two(&search, listener);
+            done.findings.merge(findings);
+            (done.two_holds, done.halted) = (Some(covered), halted);
         }
         done
     }
@@ -158,11 +198,16 @@ struct Search<'a> {
     how: Exhaust,
     /// Site and value of each schedule of one deviation.
     singles: Vec<(usize, usize)>,
+    /// The hold of each schedule of one.
+    holds: Vec<Deviation>,
+    lease: Span,
 }
 
 impl<'a> Search<'a> {
     fn new(plan: &'a Plan, subject: &'a dyn Subject, place: usize, how: Exhaust) -> Self {
-        Search { plan, subject, place, aim: Aim::default(), how, singles: plan.singles() }
+        let lease = if how.holds > 0 { subject.player().header().lease } else { Span::ZERO };
+        let holds = if how.holds > 0 { super::holds::holds(&plan.sites, lease) } else { Vec::new() };
+        Search { plan, subject, place, aim: Aim::default(), how, singles: plan.singles(), holds, lease }
     }
 
     fn unit(&self, hand: &mut Hand<'a>, unit: u64, bench: &Bench<'_>) -> Done<Findings> {
@@ -176,7 +221,12 @@ impl<'a> Search<'a> {
 
     fn batch(&self, order: u64, number: u64, last_number: u64) -> Batch<'a, '_> {
         let (subject, place, fail_fast) = (self.subject, self.place, self.how.fail_fast);
-        Batch { subject, place, aim: &self.aim, fail_fast, order, number, last_number }
+        Batch { subject, place, aim: &self.aim, fail_fast, order, number, last_number, may_wait: false }
+    }
+
+    /// As [`Search::batch`], of schedules whose holds may wait in vain: what is awaited may follow from what is held.
+    fn waiting_batch(&self, order: u64, number: u64, last_number: u64) -> Batch<'a, '_> {
+        Batch { may_wait: true, ..self.batch(order, number, last_number) }
     }
 
     /// The deviation of one of the schedules that have one.
@@ -208,7 +258,7 @@ impl<'a> Search<'a> {
         done.halted = look.halted;
         match look.firsts {
             Ok(firsts) => {
-                listener(News::Planned(done.singles.planned + firsts.to_play()));
+                listener(News::Planned(done.singles.planned + done.holds.planned + firsts.to_play()));
                 let (findings, pairs, halted) = pairs::play(self, &firsts, listener);
                 done.findings.merge(findings);
                 done.pairs = Some(pairs);

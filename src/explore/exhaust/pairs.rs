@@ -146,7 +146,7 @@ impl Piece {
         let schedules = self.schedules(&search.single(self.first), listed);
         let number = firsts.offsets[self.first] + self.from;
         // Behind the calm run and all schedules of one deviation.
-        let order = 1 + search.singles.len() as u64 + number;
+        let order = 1 + (search.singles.len() + search.holds.len()) as u64 + number;
         let batch = search.batch(order, number, firsts.to_play() - 1);
         let Done { result: findings, last } = batch.play(&mut keeping.hand, &schedules, bench);
         let mut played = Ranges::default();

@@ -22,7 +22,7 @@ fn fake(weak: Option<&'static str>) -> Fake {
 }
 
 fn how(depth: u8) -> Exhaust {
-    Exhaust { depth, jobs: 2, fail_fast: false, prune: true }
+    Exhaust { depth, holds: 0, jobs: 2, fail_fast: false, prune: true }
 }
 
 fn exhaust(subject: &dyn Subject, how: Exhaust) -> Exhausted {
@@ -321,4 +321,39 @@ fn what_is_spared_of_a_real_world_is_what_was_played_in_its_place() {
         }
     }
     assert!(compared > 500, "{compared}");
+}
+
+/// Three calls of three inputs about one mailbox, a second apart.
+const CROWD: &str = r#"{
+    "name": "crowd",
+    "agents": { "desk": [ { "receive": 3, "limit": "1m" }, { "complete": 1 } ] },
+    "inputs": [
+        { "at": "+0s", "to": "desk", "from": "ann", "id": "one" },
+        { "at": "+1s", "to": "desk", "from": "bob", "id": "two" },
+        { "at": "+2s", "to": "desk", "from": "eve", "id": "three" }
+    ]
+}"#;
+
+#[test]
+fn every_hold_and_every_two_are_played_once_and_none_that_waits_in_vain_breaks_anything() {
+    let scenario = Scenario::parse(CROWD, "crowd.json").expect("it is valid");
+    let plan = Plan::of(&scenario).expect("it does not panic");
+    let lease = scenario.player().header().lease;
+    let holds = crate::explore::holds::holds(&plan.sites, lease);
+    assert!(holds.len() > 20, "{}", holds.len());
+    let mut player = scenario.player();
+    let in_vain = |hold: &Deviation, player: &mut dyn Player| {
+        !player.play(&Schedule::Fixed(vec![hold.clone()]), Options::default()).stale.is_empty()
+    };
+    assert!(holds.iter().any(|hold| in_vain(hold, player.as_mut())), "one waits for what follows from it");
+    let told = |holds, jobs| plan.run(&scenario, 0, Exhaust { holds, jobs, ..how(1) }, &mut |_| None);
+    let one = told(1, 2);
+    assert_eq!(one.holds, Covered { planned: holds.len() as u64, played: holds.len() as u64 });
+    assert!(one.complete() && one.two_holds.is_none() && one.findings.stale.is_empty(), "{:?}", one.findings.stale);
+    let two = told(2, 2);
+    let counted = two.two_holds.expect("they are asked for");
+    assert_eq!((counted.firsts, counted.firsts_done), (holds.len() as u64, holds.len() as u64));
+    assert!(counted.played > counted.firsts && two.complete() && two.findings.stale.is_empty());
+    assert_eq!(told(2, 1).two_holds, Some(counted));
+    assert!(two.findings.failures.is_empty(), "{:?}", two.findings.failures.keys());
 }
