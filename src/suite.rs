@@ -171,7 +171,9 @@ impl Suite {
             return Ok(summary);
         }
         let directory = self.reports.as_ref().map(|directory| directory.display().to_string());
-        let report = Report { summary: &summary, took: None, halted: None, directory: directory.as_deref() };
+        let agents: Vec<String> = self.agents.iter().map(|(kind, _)| kind.clone()).collect();
+        let directory = directory.as_deref();
+        let report = Report { summary: &summary, took: None, halted: None, directory, agents: &agents };
         let told = report.complaints();
         Err(SuiteError::Broken(Box::new(Broken { told, summary })))
     }

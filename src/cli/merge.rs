@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     let summary = Summary::of(&lines, &known).map_err(|error| refusal(&error, &places))?;
     shrinking::write(&args.out, summary.files())?;
     let directory = args.out.display().to_string();
-    let report = Report { summary: &summary, took: None, halted: None, directory: Some(&directory) };
+    let report = Report { summary: &summary, took: None, halted: None, directory: Some(&directory), agents: &[] };
     write_junit(args.junit.as_deref(), &report)?;
     if args.json {
         terminal.print_json(&report.document())?;

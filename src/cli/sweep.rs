@@ -145,7 +145,7 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
 
     let halted = if clock::interrupted() { Some(Halt::Interrupt) } else { done.halted };
     let directory = args.out.display().to_string();
-    let report = Report { summary: &summary, took: Some(took), halted, directory: Some(&directory) };
+    let report = Report { summary: &summary, took: Some(took), halted, directory: Some(&directory), agents: &[] };
     write_junit(args.junit.as_deref(), &report)?;
     if args.json {
         terminal.print_json(&report.document())?;

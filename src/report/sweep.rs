@@ -24,6 +24,9 @@ pub struct Report<'a> {
     pub halted: Option<Halt>,
     /// The directory that the files of failures are written to, as commands name it; none where they are not.
     pub directory: Option<&'a str>,
+    /// The agent types that are Rust code: what has them is played again by a suite that brings them along, for the
+    /// command cannot.
+    pub agents: &'a [String],
 }
 
 impl Report<'_> {
@@ -103,9 +106,18 @@ impl Report<'_> {
         Some(std::path::Path::new(self.directory?).join(&file.name).display().to_string())
     }
 
-    /// The command that plays a failure again.
+    /// The command, or the line of a test, that plays a failure again.
     pub(super) fn command(&self, failure: &FailureSummary, sample: &SampleSummary) -> String {
         let path = &self.scenario(failure).path;
+        if !self.agents.is_empty() {
+            let file = sample.file.as_ref().and_then(|file| self.path(file));
+            let agents: String = self.agents.iter().map(|kind| format!(".agent({kind:?}, …)")).collect();
+            let seeds = match sample.failure.seed {
+                Some(seed) if file.is_none() => format!(".seeds({seed}..{})", seed + 1),
+                _ => String::new(),
+            };
+            return format!("chronodrome::suite({:?}){agents}{seeds}.run()", file.as_ref().unwrap_or(path));
+        }
         match (sample.file.as_ref().and_then(|file| self.path(file)), sample.failure.seed) {
             (Some(file), _) => format!("chronodrome replay {file}"),
             (None, Some(seed)) => format!("chronodrome run {path} --seed {seed}"),
