@@ -2,7 +2,7 @@
 
 use super::decode::{Decoded, Doc, Object};
 use crate::kernel::{Name, Span, Timestamp};
-use crate::sim::{Deviation, Fault, FaultKind, FaultPlan, Faults, Point};
+use crate::sim::{Deviation, Fault, FaultKind, FaultPlan, Faults};
 
 /// The chance of a timer's jitter or a clock's skew that is given as a duration alone, in millionths.
 const BARE_RATE_PPM: u32 = 250_000;
@@ -155,7 +155,8 @@ fn deviation(doc: &Doc<'_>) -> Decoded<Deviation> {
         let name = kind.value.as_str().unwrap_or_default();
         if names.contains(&name) { doc.mistake(error.to_string()) } else { kind.unknown("fault", names) }
     })?;
-    if spans(&fault).into_iter().flatten().any(|span| span < Span::ZERO) {
+    let is_of_clock = matches!(fault, Fault::ClockSkew { .. } | Fault::ClockStep { .. });
+    if !is_of_clock && fault.spans().into_iter().any(|span| span < Span::ZERO) {
         return Err(
             doc.mistake("a fault cannot last for less than nothing; only a clock can be off by a negative time")
         );
@@ -177,36 +178,6 @@ fn deviation(doc: &Doc<'_>) -> Decoded<Deviation> {
         }
     }
     Ok(deviation)
-}
-
-/// How long a fault lasts, or what it makes late: all its times but what a clock is off by.
-fn spans(fault: &Fault) -> [Option<Span>; 2] {
-    let in_flight = |point: &Point| match point {
-        Point::Flight(lands) => Some(*lands),
-        Point::Before | Point::After => None,
-    };
-    match fault {
-        Fault::Crash { point, restart } => [in_flight(point), Some(*restart)],
-        Fault::Pause { point, lasts } | Fault::Partition { point, lasts } => [in_flight(point), Some(*lasts)],
-        Fault::Outage { lasts: span }
-        | Fault::StoreRestart { lasts: span }
-        | Fault::Duplicate { after: span }
-        | Fault::DelayRequest { by: span }
-        | Fault::DelayReply { by: span }
-        | Fault::ShortLease { to: span }
-        | Fault::TimerLate { by: span }
-        | Fault::Stop { restart: span }
-        | Fault::ToolSlow { takes: span } => [Some(*span), None],
-        Fault::Hold { most, .. } => [*most, None],
-        Fault::ClockSkew { .. }
-        | Fault::ClockStep { .. }
-        | Fault::LostRequest
-        | Fault::LostReply
-        | Fault::StoreError
-        | Fault::ToolRefuses
-        | Fault::ToolUnknown { .. }
-        | Fault::Slow { .. } => [None, None],
-    }
 }
 
 /// The faults that a deviation can be.
