@@ -1,47 +1,12 @@
 //! What may go wrong, and what does, as files say it.
 
 use super::decode::{Decoded, Doc, Object};
+use crate::history::Called;
 use crate::kernel::{Name, Span, Timestamp};
 use crate::sim::{Deviation, Fault, FaultKind, FaultPlan, Faults};
 
 /// The chance of a timer's jitter or a clock's skew that is given as a duration alone, in millionths.
 const BARE_RATE_PPM: u32 = 250_000;
-
-/// The methods of store and outside, as `calls` names them.
-pub const METHODS: [&str; 32] = [
-    "append",
-    "read",
-    "tail",
-    "last_seq",
-    "lookup",
-    "record",
-    "deliver",
-    "drain",
-    "pending_count",
-    "dead_letters",
-    "ack",
-    "nack",
-    "redrive",
-    "receiver",
-    "register",
-    "create",
-    "spec",
-    "wake",
-    "resume",
-    "cancel",
-    "lease",
-    "heartbeat",
-    "release",
-    "status",
-    "run_of",
-    "pending",
-    "signal",
-    "timer",
-    "claim",
-    "put",
-    "get",
-    "perform",
-];
 
 /// What plans are read against.
 pub struct FaultScope<'a> {
@@ -102,7 +67,7 @@ fn plan(kind: FaultKind, doc: &Doc<'_>, scope: &FaultScope<'_>) -> Decoded<Fault
     if plan.until < plan.from {
         return Err(object.need("until")?.mistake("`until` is before `from`"));
     }
-    plan.calls = names(&object, "calls", "call", &METHODS)?;
+    plan.calls = names(&object, "calls", "call", &Called::methods())?;
     let workers: Vec<&str> = scope.workers.iter().map(|name| &**name).collect();
     plan.workers = names(&object, "workers", "worker", &workers)?;
     Ok(plan)
@@ -204,3 +169,16 @@ const FAULT_NAMES: [&str; 21] = [
     "slow",
     "hold",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_that_is_read_is_among_those_that_a_mistake_is_measured_against() {
+        let error = serde_json::from_value::<Fault>(serde_json::json!({ "fault": "none" })).expect_err("there is none");
+        let told = error.to_string();
+        let known: Vec<&str> = told.split('`').skip(3).step_by(2).collect();
+        assert_eq!(known, FAULT_NAMES);
+    }
+}
