@@ -5,11 +5,11 @@
 //! without one deviation, or with one of them milder.
 
 use super::contain::contain;
-use super::{Cause, Halt, Listener, News, Panic, Player, REPLAY_INVARIANTS, Subject};
+use super::{Cause, Halt, Listener, News, Panic, Player, Subject};
 use crate::history::{Header, Record};
 use crate::kernel::Span;
 use crate::scenario::{Options, Outcome};
-use crate::sim::{Deviation, Fault, Point, Schedule};
+use crate::sim::{Deviation, Fault, Schedule};
 
 /// A schedule, explained.
 #[derive(Clone, Debug)]
@@ -109,7 +109,7 @@ pub fn explain(subject: &dyn Subject, schedule: &Schedule, listener: &mut Listen
         Explained { header, records, outcome, cause, turning: None, nearest: None, variations: 0, halted: None };
     let Some(cause) = explained.cause.clone() else { return Ok(explained) };
     let list = explained.outcome.deviations.clone();
-    let examine = REPLAY_INVARIANTS.iter().any(|invariant| invariant.name == cause.invariant);
+    let examine = cause.is_of_replays();
     let lease = explained.header.lease;
     let mut search =
         Search { player: player.as_mut(), list, cause, examine, lease, listener, variations: 0, halted: None };
@@ -305,6 +305,7 @@ fn times(number: i64) -> u32 {
 mod tests {
     use super::super::fake::Fake;
     use super::*;
+    use crate::sim::Point;
 
     fn explained(fake: &Fake, list: Vec<Deviation>) -> Explained {
         explain(fake, &Schedule::Fixed(list), &mut |_| None).expect("it does not panic")
