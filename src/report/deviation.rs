@@ -87,6 +87,9 @@ mod tests {
             Fault::ToolUnknown { happened: true },
             Fault::ToolUnknown { happened: false },
             Fault::Slow { factor: 8 },
+            Fault::Hold { until: Some("w2 / speed".into()), most: None },
+            Fault::Hold { until: Some("w2 / speed".into()), most: Some(second) },
+            Fault::Hold { until: None, most: Some(second) },
         ];
         let words = faults.map(|fault| in_words(&Deviation::named("w1 / clock", fault)));
         insta::assert_snapshot!(words.join("\n"));
