@@ -6,15 +6,14 @@ use std::path::{Path, PathBuf};
 
 use crate::explore::aim::{Known, KnownError, NoInvariant, invariant_named};
 use crate::explore::files::{playable, read_all};
-use crate::explore::results::{self, FileLine, Line, Recorder, Summary, Swept, as_it_is, smallest};
+use crate::explore::results::{self, FileLine, Line, Recorder, Summary, Swept};
 use crate::explore::shrink::Limits;
 use crate::explore::sweep::Sweep;
-use crate::explore::{Failure, FilesError, Loaded, Panic, Shard, ShardError, Subject};
+use crate::explore::{Failure, FilesError, Loaded, Shard, ShardError, Subject};
 use crate::report::failure;
 use crate::report::sweep::Report;
 use crate::runtime::Agent;
 use crate::scenario::{Make, UnknownAgentType};
-use crate::sim::Schedule;
 
 /// The scenarios at a path, to be swept by a test.
 ///
@@ -197,21 +196,16 @@ impl Suite {
         loaded.into_iter().map(|loaded| playable(loaded).map_err(SuiteError::Files)).collect()
     }
 
-    /// The smallest failure like this one, where it can be had; a file's own list is left as it is.
+    /// The file of a failure that needs one.
     fn file(&self, failure: &Failure, loaded: &[Loaded], id: &str) -> Option<FileLine> {
         let scenario = &loaded[failure.subject].scenario;
-        let known = self.sweep.aim.known.covers(&scenario.name, &failure.cause(), None).is_some();
-        if known || !matches!(failure.schedule, Schedule::Seed(_)) {
+        if !results::needs_file(scenario, failure, &self.sweep.aim) {
             return None;
         }
         let name = failure::file_name(&scenario.name, failure);
         let limits = Limits { replays: self.replays, ..Limits::default() };
-        let smallest =
-            || if self.replays == 0 { Ok(None) } else { smallest(scenario, failure, &limits, &mut |_| true) };
-        let made: Result<_, Panic> = smallest().and_then(|made| match made {
-            None => as_it_is(scenario, failure, &self.sweep.aim),
-            made => Ok(made),
-        });
+        let limits = (self.replays > 0).then_some(&limits);
+        let made = results::make(scenario, failure, &self.sweep.aim, limits, &mut |_| true);
         // A world that panics only when it is played again is told by the seed's own command.
         Some(failure::complete(made.ok()??, id, name))
     }

@@ -6,12 +6,11 @@ use std::time::Duration;
 use super::Stop;
 use super::clock::Watch;
 use super::terminal::Terminal;
-use crate::explore::results::{FileLine, Made, as_it_is, smallest};
+use crate::explore::results::{self, FileLine};
 use crate::explore::shrink::{Limits, Progress};
-use crate::explore::{Aim, Failure, Findings, Loaded, Panic};
+use crate::explore::{Aim, Failure, Findings, Loaded};
 use crate::report::failure;
 use crate::scenario::Scenario;
-use crate::sim::Schedule;
 
 /// Where and how long failures are shrunk.
 pub(super) struct Shrink<'a> {
@@ -28,14 +27,13 @@ pub(super) struct Shrink<'a> {
 }
 
 impl Shrink<'_> {
-    /// The files of the failures of a sweep. A failure that is known whatever came last needs none; nor does a file's
-    /// own list: the file plays it.
+    /// The files of the failures of a sweep that need one.
     pub(super) fn files(&self, findings: &Findings) -> Vec<FileLine> {
         let wanted: Vec<&Failure> = findings
             .failures
             .values()
             .flat_map(|group| group.samples())
-            .filter(|failure| matches!(failure.schedule, Schedule::Seed(_)) && !self.is_known(failure))
+            .filter(|failure| results::needs_file(self.scenario(failure), failure, self.aim))
             .collect();
         let watch = Watch::start(Some(self.budget));
         let bar = self.terminal.line("{spinner} {elapsed} {msg}");
@@ -50,10 +48,6 @@ impl Shrink<'_> {
         files
     }
 
-    fn is_known(&self, failure: &Failure) -> bool {
-        self.aim.known.covers(&self.scenario(failure).name, &failure.cause(), None).is_some()
-    }
-
     fn scenario(&self, failure: &Failure) -> &Scenario {
         &self.loaded[failure.subject].scenario
     }
@@ -62,10 +56,14 @@ impl Shrink<'_> {
     fn file(&self, failure: &Failure, time: Duration, tell: &dyn Fn(&str)) -> Option<FileLine> {
         let scenario = self.scenario(failure);
         let name = failure::file_name(&scenario.name, failure);
-        let made = self.smallest(failure, time, tell).and_then(|made| match made {
-            None => as_it_is(scenario, failure, self.aim),
-            made => Ok(made),
-        });
+        let watch = Watch::start(Some(time));
+        let mut listener = |progress: &Progress| {
+            tell(&format!(": {} deviations left, {} replays", progress.deviations, progress.replays));
+            watch.halt().is_none()
+        };
+        let limits = Limits::default();
+        let limits = watch.halt().is_none().then_some(&limits);
+        let made = results::make(scenario, failure, self.aim, limits, &mut listener);
         match made {
             Ok(Some(made)) => Some(failure::complete(made, &self.ids[failure.subject], name)),
             Ok(None) => {
@@ -78,18 +76,6 @@ impl Shrink<'_> {
                 None
             }
         }
-    }
-
-    fn smallest(&self, failure: &Failure, time: Duration, tell: &dyn Fn(&str)) -> Result<Option<Made>, Panic> {
-        let watch = Watch::start(Some(time));
-        if watch.halt().is_some() {
-            return Ok(None);
-        }
-        let mut listener = |progress: &Progress| {
-            tell(&format!(": {} deviations left, {} replays", progress.deviations, progress.replays));
-            watch.halt().is_none()
-        };
-        smallest(self.scenario(failure), failure, &Limits::default(), &mut listener)
     }
 }
 

@@ -11,8 +11,7 @@ use super::pool::{Bench, Done, Merge};
 use super::{Cause, Divergence, Failure, Fingerprint, News, Panic, Player, Strike, Subject};
 use crate::check::{Cells, Moments, Sometimes};
 use crate::scenario::{Options, Outcome};
-use crate::sim::Schedule;
-use crate::sim::{Deviation, FaultKind};
+use crate::sim::{Deviation, FaultKind, Schedule};
 
 /// One schedule in so many is checked again, and its replays are judged; so is every failure.
 pub(super) const RECHECKED_ONE_IN: u64 = 64;
@@ -84,8 +83,8 @@ impl Tally {
     }
 }
 
-/// How many failures are kept of one cause.
-const SAMPLES_MOST: usize = 4;
+/// How many failures are kept, and told, of one cause.
+pub(super) const SAMPLES_MOST: usize = 4;
 
 /// Failures of one subject with the same cause.
 #[derive(Clone, Debug)]

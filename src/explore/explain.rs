@@ -5,11 +5,11 @@
 //! without one deviation, or with one of them milder.
 
 use super::contain::contain;
-use super::{Cause, Halt, Listener, News, Panic, Player, REPLAY_INVARIANTS, Subject};
+use super::{Cause, Halt, Listener, News, Panic, Player, Subject};
 use crate::history::{Header, Record};
 use crate::kernel::Span;
 use crate::scenario::{Options, Outcome};
-use crate::sim::{Deviation, Fault, Point, Schedule};
+use crate::sim::{Deviation, Fault, Schedule};
 
 /// A schedule, explained.
 #[derive(Clone, Debug)]
@@ -66,6 +66,8 @@ pub enum Milder {
         fails: Fault,
         /// The value that holds.
         to: Amount,
+        /// The value that fails.
+        still: Amount,
         /// The value of the failing schedule.
         from: Amount,
     },
@@ -107,7 +109,7 @@ pub fn explain(subject: &dyn Subject, schedule: &Schedule, listener: &mut Listen
         Explained { header, records, outcome, cause, turning: None, nearest: None, variations: 0, halted: None };
     let Some(cause) = explained.cause.clone() else { return Ok(explained) };
     let list = explained.outcome.deviations.clone();
-    let examine = REPLAY_INVARIANTS.iter().any(|invariant| invariant.name == cause.invariant);
+    let examine = cause.is_of_replays();
     let lease = explained.header.lease;
     let mut search =
         Search { player: player.as_mut(), list, cause, examine, lease, listener, variations: 0, halted: None };
@@ -214,16 +216,16 @@ impl Search<'_, '_> {
                 Some(_) => fails = middle,
             }
         }
-        let fault = |amount| (value.put)(self.list[place].fault.clone(), amount);
+        let fault = |number| value.put(self.list[place].fault.clone(), number);
         let change = (value.has - holds).unsigned_abs();
         let share = Share { change, of: (value.has - value.mildest).unsigned_abs().max(1) };
-        let (to, from) = ((value.amount)(holds), (value.amount)(value.has));
-        Ok(Some((share, Milder::Instead { holds: fault(holds), fails: fault(fails), to, from })))
+        let (to, still, from) = (value.amount(holds), value.amount(fails), value.amount(value.has));
+        Ok(Some((share, Milder::Instead { holds: fault(holds), fails: fault(fails), to, still, from })))
     }
 
     fn with(&mut self, place: usize, value: Value, amount: i64) -> Result<Option<Ended>, Panic> {
         let mut list = self.list.clone();
-        list[place].fault = (value.put)(list[place].fault.clone(), amount);
+        list[place].fault = value.put(list[place].fault.clone(), amount);
         self.play(list)
     }
 }
@@ -244,97 +246,66 @@ impl Share {
 /// One number of a fault that can be milder, in microseconds or times.
 #[derive(Clone, Copy)]
 struct Value {
+    of: Number,
     has: i64,
     mildest: i64,
     /// The finest difference that is looked for.
     grain: i64,
-    put: fn(Fault, i64) -> Fault,
-    amount: fn(i64) -> Amount,
+}
+
+/// Which number of a fault.
+#[derive(Clone, Copy)]
+enum Number {
+    /// The span of this place.
+    Span(usize),
+    /// How many times slower.
+    Factor,
 }
 
 impl Value {
     /// The numbers of a fault; none for one that either strikes or does not.
     fn all(fault: &Fault, lease: Span) -> Vec<Value> {
-        let span = |has: Span, put| Value::span(has, Span::ZERO, put);
-        match *fault {
-            Fault::Crash { point: Point::Flight(lands), restart } => {
-                vec![span(lands, put_flight), span(restart, put_length)]
-            }
-            Fault::Crash { restart: length, .. }
-            | Fault::Stop { restart: length }
-            | Fault::Pause { lasts: length, .. }
-            | Fault::Partition { lasts: length, .. }
-            | Fault::Outage { lasts: length }
-            | Fault::StoreRestart { lasts: length }
-            | Fault::Duplicate { after: length }
-            | Fault::DelayRequest { by: length }
-            | Fault::DelayReply { by: length }
-            | Fault::TimerLate { by: length }
-            | Fault::ClockSkew { by: length }
-            | Fault::ClockStep { by: length }
-            | Fault::Hold { most: Some(length), .. }
-            | Fault::ToolSlow { takes: length } => vec![span(length, put_length)],
-            Fault::ShortLease { to } => vec![Value::span(to, lease.max(to), put_length)],
-            Fault::Slow { factor } => {
-                let amount = |amount| Amount::Times(u32::try_from(amount).unwrap_or(1));
-                vec![Value { has: i64::from(factor), mildest: 1, grain: 1, put: put_length, amount }]
-            }
-            Fault::LostRequest
-            | Fault::LostReply
-            | Fault::StoreError
-            | Fault::ToolRefuses
-            | Fault::Hold { most: None, .. }
-            | Fault::ToolUnknown { .. } => Vec::new(),
+        if let Fault::Slow { factor } = fault {
+            return vec![Value { of: Number::Factor, has: i64::from(*factor), mildest: 1, grain: 1 }];
+        }
+        let mildest = |has: Span| match fault {
+            Fault::ShortLease { .. } => lease.max(has),
+            _ => Span::ZERO,
+        };
+        fault.spans().into_iter().enumerate().map(|(place, has)| Value::span(place, has, mildest(has))).collect()
+    }
+
+    fn span(place: usize, has: Span, mildest: Span) -> Value {
+        let (has, mildest) = (has.as_micros(), mildest.as_micros());
+        let grain = if (has - mildest).abs() >= 10_000 { 1_000 } else { 1 };
+        Value { of: Number::Span(place), has, mildest, grain }
+    }
+
+    /// The fault with another number in place of this one.
+    fn put(self, fault: Fault, number: i64) -> Fault {
+        match self.of {
+            Number::Span(place) => fault.with_span(place, Span::from_micros(number)),
+            Number::Factor => Fault::Slow { factor: times(number) },
         }
     }
 
-    fn span(has: Span, mildest: Span, put: fn(Fault, i64) -> Fault) -> Value {
-        let (has, mildest) = (has.as_micros(), mildest.as_micros());
-        let grain = if (has - mildest).abs() >= 10_000 { 1_000 } else { 1 };
-        Value { has, mildest, grain, put, amount: |amount| Amount::Span(Span::from_micros(amount)) }
+    fn amount(self, number: i64) -> Amount {
+        match self.of {
+            Number::Span(_) => Amount::Span(Span::from_micros(number)),
+            Number::Factor => Amount::Times(times(number)),
+        }
     }
 }
 
-/// A crash in flight whose request lands so much later.
-fn put_flight(fault: Fault, amount: i64) -> Fault {
-    match fault {
-        Fault::Crash { restart, .. } => Fault::Crash { point: Point::Flight(Span::from_micros(amount)), restart },
-        other => other,
-    }
-}
-
-/// The fault with another length, amount or factor.
-fn put_length(fault: Fault, amount: i64) -> Fault {
-    let length = Span::from_micros(amount);
-    match fault {
-        Fault::Crash { point, .. } => Fault::Crash { point, restart: length },
-        Fault::Stop { .. } => Fault::Stop { restart: length },
-        Fault::Pause { point, .. } => Fault::Pause { point, lasts: length },
-        Fault::Partition { point, .. } => Fault::Partition { point, lasts: length },
-        Fault::Outage { .. } => Fault::Outage { lasts: length },
-        Fault::StoreRestart { .. } => Fault::StoreRestart { lasts: length },
-        Fault::Duplicate { .. } => Fault::Duplicate { after: length },
-        Fault::DelayRequest { .. } => Fault::DelayRequest { by: length },
-        Fault::DelayReply { .. } => Fault::DelayReply { by: length },
-        Fault::TimerLate { .. } => Fault::TimerLate { by: length },
-        Fault::ClockSkew { .. } => Fault::ClockSkew { by: length },
-        Fault::ClockStep { .. } => Fault::ClockStep { by: length },
-        Fault::ToolSlow { .. } => Fault::ToolSlow { takes: length },
-        Fault::ShortLease { .. } => Fault::ShortLease { to: length },
-        Fault::Hold { until, .. } => Fault::Hold { until, most: Some(length) },
-        Fault::Slow { .. } => Fault::Slow { factor: u32::try_from(amount).unwrap_or(1) },
-        whole @ (Fault::LostRequest
-        | Fault::LostReply
-        | Fault::StoreError
-        | Fault::ToolRefuses
-        | Fault::ToolUnknown { .. }) => whole,
-    }
+fn times(number: i64) -> u32 {
+    u32::try_from(number).unwrap_or(1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::fake::Fake;
     use super::*;
+    use crate::sim::Point;
 
     fn explained(fake: &Fake, list: Vec<Deviation>) -> Explained {
         explain(fake, &Schedule::Fixed(list), &mut |_| None).expect("it does not panic")
@@ -367,10 +338,11 @@ mod tests {
         let found = explained(&fake(), vec![at("a", pause(40)), at("c", pause(40))]);
         let nearest = found.nearest.expect("a shorter pause holds");
         assert_eq!(nearest.place, 1);
-        let Milder::Instead { holds, fails, to, from } = nearest.change else { panic!("{:?}", nearest.change) };
+        let Milder::Instead { holds, fails, to, still, from } = nearest.change else { panic!("{:?}", nearest.change) };
         let lasts = |millis| Fault::Pause { point: Point::Before, lasts: Span::from_millis(millis) };
         assert_eq!((holds, fails), (lasts(19_999), lasts(20_000)));
-        assert_eq!((to, from), (Amount::Span(Span::from_millis(19_999)), Amount::Span(Span::from_secs(40))));
+        assert_eq!((to, still), (Amount::Span(Span::from_millis(19_999)), Amount::Span(Span::from_secs(20))));
+        assert_eq!(from, Amount::Span(Span::from_secs(40)));
     }
 
     #[test]

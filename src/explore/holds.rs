@@ -40,8 +40,7 @@ fn can_be_held(site: &SiteListing) -> bool {
 
 /// Whether something is applied here, so that a hold can end by it.
 fn is_awaited(site: &SiteListing) -> bool {
-    let is_call = !matches!(site.call, Called::Term | Called::Armed | Called::Clock | Called::Speed);
-    is_call && site.by.is_some() && site.address.is_some()
+    site.call.is_call() && site.by.is_some() && site.address.is_some()
 }
 
 #[cfg(test)]

@@ -157,6 +157,11 @@ pub struct Cause {
 }
 
 impl Cause {
+    /// Whether it shows only where replays are judged: [`Player::examine`].
+    pub fn is_of_replays(&self) -> bool {
+        REPLAY_INVARIANTS.iter().any(|invariant| invariant.name == self.invariant)
+    }
+
     /// The earliest violation of an outcome, else the first expectation that does not hold.
     pub fn of(outcome: &Outcome) -> Cause {
         if let Some(first) = outcome.violations.iter().min_by_key(|violation| violation.at) {
@@ -165,7 +170,7 @@ impl Cause {
         }
         let missed = outcome.expectations.iter().find(|expectation| !expectation.held);
         let subject_kind = missed.map_or_else(String::new, |expectation| expectation.text.clone());
-        Cause { invariant: "expectation".to_owned(), subject_kind }
+        Cause { invariant: aim::EXPECTATION.to_owned(), subject_kind }
     }
 }
 

@@ -91,6 +91,19 @@ called! {
 }
 
 impl Called {
+    /// Whether a request is sent: not for a lease's term, an armed timer, a worker's clock and its speed.
+    pub const fn is_call(self) -> bool {
+        !matches!(self, Called::Term | Called::Armed | Called::Clock | Called::Speed)
+    }
+
+    /// Every method of store and outside, as scenario files name them: the appends of all kinds are one.
+    pub fn methods() -> Vec<&'static str> {
+        let calls = Called::ALL.iter().filter(|called| called.is_call());
+        let mut methods: Vec<&str> = calls.filter_map(|called| called.as_str().split(' ').next()).collect();
+        methods.dedup();
+        methods
+    }
+
     /// What is called by `asked`.
     pub fn of(asked: &Asked) -> Called {
         match asked {

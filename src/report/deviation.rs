@@ -20,8 +20,10 @@ pub fn in_words(deviation: &Deviation) -> String {
         Fault::DelayReply { by } => format!("the reply takes {by} longer"),
         Fault::ShortLease { to } => format!("the lease runs for {to} only"),
         Fault::TimerLate { by } => format!("the timer fires {by} late"),
-        Fault::ClockSkew { by } if *by < Span::ZERO => format!("the clock of {} is {} behind", who(site), by.times(-1)),
-        Fault::ClockSkew { by } => format!("the clock of {} is {by} ahead", who(site)),
+        Fault::ClockSkew { by } if *by < Span::ZERO => {
+            format!("the clock of {} is {} behind", site_who(site), by.times(-1))
+        }
+        Fault::ClockSkew { by } => format!("the clock of {} is {by} ahead", site_who(site)),
         Fault::ClockStep { by } if *by < Span::ZERO => format!("the worker's clock steps back by {}", by.times(-1)),
         Fault::ClockStep { by } => format!("the worker's clock steps ahead by {by}"),
         Fault::Stop { restart } => format!("the worker is asked to stop, and starts anew {restart} later"),
@@ -38,7 +40,7 @@ pub fn in_words(deviation: &Deviation) -> String {
         Fault::Hold { until: None, most } => {
             format!("the request is held back{}", most.map_or(String::new(), |most| format!(" for {most}")))
         }
-        Fault::Slow { factor } => format!("{} is {factor} times as slow throughout", who(site)),
+        Fault::Slow { factor } => format!("{} is {factor} times as slow throughout", site_who(site)),
     }
 }
 
@@ -50,8 +52,8 @@ fn when(point: Point) -> String {
     }
 }
 
-/// Who a site is about.
-fn who(site: &str) -> &str {
+/// Who a site is about: a run, a worker or an input.
+pub(super) fn site_who(site: &str) -> &str {
     site.split(" / ").next().unwrap_or(site)
 }
 
@@ -87,6 +89,9 @@ mod tests {
             Fault::ToolUnknown { happened: true },
             Fault::ToolUnknown { happened: false },
             Fault::Slow { factor: 8 },
+            Fault::Hold { until: Some("w2 / speed".into()), most: None },
+            Fault::Hold { until: Some("w2 / speed".into()), most: Some(second) },
+            Fault::Hold { until: None, most: Some(second) },
         ];
         let words = faults.map(|fault| in_words(&Deviation::named("w1 / clock", fault)));
         insta::assert_snapshot!(words.join("\n"));

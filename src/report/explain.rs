@@ -88,15 +88,14 @@ impl Report<'_> {
                 let which = style.good(&format!("Without deviation {}", place + 1));
                 format!("{which} all holds: {what}.")
             }
-            Some(Nearest { place, change: Milder::Instead { holds, fails, to, from } }) => {
+            Some(Nearest { place, change: Milder::Instead { holds, to, still, from, .. } }) => {
                 let deviation = self.deviation(*place);
-                let with = amount_of(&deviation.fault, fails, *from);
                 let had = style.good(&milder(deviation, *place, holds, *to));
-                let still = match with == *from {
+                let fails = match still == from {
                     true => String::new(),
-                    false => format!(" (with {} it fails)", amount(with)),
+                    false => format!(" (with {} it fails)", amount(*still)),
                 };
-                format!("{had} instead of {}, all would have held{still}.", amount(*from))
+                format!("{had} instead of {}, all would have held{fails}.", amount(*from))
             }
             None if self.explained.halted.is_some() => interrupted(self.explained.halted),
             None if self.explained.outcome.deviations.is_empty() => {
@@ -158,48 +157,6 @@ fn amount(amount: Amount) -> String {
     match amount {
         Amount::Span(length) => span(length),
         Amount::Times(times) => format!("{times} times"),
-    }
-}
-
-/// The value of `changed` in which it differs from `original`; `from` where they are the same.
-fn amount_of(original: &Fault, changed: &Fault, from: Amount) -> Amount {
-    match (original, changed) {
-        (Fault::Crash { point: Point::Flight(before), .. }, Fault::Crash { point: Point::Flight(after), restart }) => {
-            if before == after {
-                Amount::Span(*restart)
-            } else {
-                Amount::Span(*after)
-            }
-        }
-        (_, Fault::Slow { factor }) => Amount::Times(*factor),
-        (_, changed) => length(changed).map_or(from, Amount::Span),
-    }
-}
-
-fn length(fault: &Fault) -> Option<crate::kernel::Span> {
-    match fault {
-        Fault::Crash { restart: length, .. }
-        | Fault::Stop { restart: length }
-        | Fault::Pause { lasts: length, .. }
-        | Fault::Partition { lasts: length, .. }
-        | Fault::Outage { lasts: length }
-        | Fault::StoreRestart { lasts: length }
-        | Fault::Duplicate { after: length }
-        | Fault::DelayRequest { by: length }
-        | Fault::DelayReply { by: length }
-        | Fault::ShortLease { to: length }
-        | Fault::TimerLate { by: length }
-        | Fault::ClockSkew { by: length }
-        | Fault::ClockStep { by: length }
-        | Fault::Hold { most: Some(length), .. }
-        | Fault::ToolSlow { takes: length } => Some(*length),
-        Fault::LostRequest
-        | Fault::LostReply
-        | Fault::StoreError
-        | Fault::ToolRefuses
-        | Fault::ToolUnknown { .. }
-        | Fault::Hold { most: None, .. }
-        | Fault::Slow { .. } => None,
     }
 }
 

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
+use super::format::FIELDS;
+
 /// The most characters of a line, where its value can be broken.
 const WIDTH: usize = 120;
 
@@ -11,26 +13,8 @@ const WIDTH: usize = 120;
 const BROKEN: [&str; 9] =
     ["outside", "agents", "inputs", "load", "faults", "deviations", "expect", "expect_calm", "steps"];
 
-/// Known members in the order in which they are written; others follow by name.
+/// Known members but those of a scenario itself, in the order in which they are written; others follow by name.
 const ORDER: &[&str] = &[
-    // A scenario.
-    "$schema",
-    "format",
-    "name",
-    "about",
-    "start",
-    "runtime",
-    "outside",
-    "agents",
-    "inputs",
-    "load",
-    "latencies",
-    "faults",
-    "deviations",
-    "expect",
-    "expect_calm",
-    "violates",
-    "written_by",
     // A deviation.
     "site",
     "fault",
@@ -189,7 +173,7 @@ fn short(found: &Value) -> String {
 
 fn in_order(members: &Map<String, Value>) -> Vec<(&String, &Value)> {
     let mut members: Vec<_> = members.iter().collect();
-    let rank = |name: &str| ORDER.iter().position(|known| *known == name).unwrap_or(ORDER.len());
+    let rank = |name: &str| FIELDS.iter().chain(ORDER).position(|known| *known == name).unwrap_or(usize::MAX);
     members.sort_by_key(|(name, _)| (rank(name), name.as_str().to_owned()));
     members
 }

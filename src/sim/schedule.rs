@@ -1,6 +1,7 @@
 //! A schedule: the calm one plus named deviations. Nothing else is free.
 
 use serde::{Deserialize, Serialize};
+use smallvec::{SmallVec, smallvec};
 
 use super::faults::FaultKind;
 use super::site::SiteKey;
@@ -157,6 +158,59 @@ impl Fault {
             Fault::Slow { .. } => FaultKind::Slow,
             Fault::Hold { .. } => FaultKind::Hold,
         }
+    }
+
+    /// When it strikes, where it may be before its request, after it, or on the way.
+    pub const fn point_mut(&mut self) -> Option<&mut Point> {
+        match self {
+            Fault::Crash { point, .. } | Fault::Pause { point, .. } | Fault::Partition { point, .. } => Some(point),
+            _ => None,
+        }
+    }
+
+    /// Its spans, to be changed, always in the same order: first when a request in flight lands; then how long the
+    /// fault lasts, how late it makes something, or how far it puts a clock. None of a fault that strikes or does not.
+    pub fn spans_mut(&mut self) -> SmallVec<[&mut Span; 2]> {
+        match self {
+            Fault::Crash { point: Point::Flight(lands), restart: span }
+            | Fault::Pause { point: Point::Flight(lands), lasts: span }
+            | Fault::Partition { point: Point::Flight(lands), lasts: span } => smallvec![lands, span],
+            Fault::Crash { restart: span, .. }
+            | Fault::Pause { lasts: span, .. }
+            | Fault::Partition { lasts: span, .. }
+            | Fault::Outage { lasts: span }
+            | Fault::StoreRestart { lasts: span }
+            | Fault::Duplicate { after: span }
+            | Fault::DelayRequest { by: span }
+            | Fault::DelayReply { by: span }
+            | Fault::ShortLease { to: span }
+            | Fault::TimerLate { by: span }
+            | Fault::ClockSkew { by: span }
+            | Fault::ClockStep { by: span }
+            | Fault::Stop { restart: span }
+            | Fault::Hold { most: Some(span), .. }
+            | Fault::ToolSlow { takes: span } => smallvec![span],
+            Fault::LostRequest
+            | Fault::LostReply
+            | Fault::StoreError
+            | Fault::ToolRefuses
+            | Fault::ToolUnknown { .. }
+            | Fault::Hold { most: None, .. }
+            | Fault::Slow { .. } => smallvec![],
+        }
+    }
+
+    /// Its spans, in the order of [`Fault::spans_mut`].
+    pub fn spans(&self) -> SmallVec<[Span; 2]> {
+        self.clone().spans_mut().into_iter().map(|span| *span).collect()
+    }
+
+    /// It with another span in place of the one of this number; itself if it has no such.
+    pub fn with_span(mut self, number: usize, to: Span) -> Fault {
+        if let Some(span) = self.spans_mut().get_mut(number) {
+            **span = to;
+        }
+        self
     }
 }
 

@@ -269,7 +269,8 @@ impl Who {
     }
 }
 
-/// Which run a request is about, where it is about one.
+/// The run under whose lease a worker makes a request, as far as the request tells: not one that it creates, wakes or
+/// asks about.
 pub(super) fn run_of(request: &Request) -> Option<RunId> {
     match request {
         Request::Append { run, .. }

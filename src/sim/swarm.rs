@@ -208,7 +208,7 @@ mod tests {
         for kind in FaultKind::ALL {
             let total: u64 = swarms().iter().map(|swarm| swarm.factors[kind as usize]).sum();
             let mean = total * 100 / ONE / 4_000;
-            assert!((95..130).contains(&mean), "{kind:?} {mean} %");
+            assert!((95..106).contains(&mean), "{kind:?} {mean} %");
         }
     }
 

@@ -21,12 +21,31 @@ pub struct Made {
     pub outcome: Outcome,
 }
 
-/// The smallest failure of `scenario` that is like `failure`. None where its deviations alone do not make it fail as it
-/// did.
+/// Whether a failure of a sweep needs a file: a file's own list plays itself, and what is known, whatever came last, is
+/// not looked for.
+pub fn needs_file(scenario: &Scenario, failure: &Failure, aim: &Aim) -> bool {
+    let known = aim.known.covers(&scenario.name, &failure.cause(), None).is_some();
+    matches!(failure.schedule, Schedule::Seed(_)) && !known
+}
+
+/// The smallest failure of `scenario` that is like `failure` and is found within `limits`; where there is none, or
+/// without limits, the failure as it is. None where its deviations alone do not make it fail as it did.
 ///
 /// # Errors
 /// When a world panics.
-pub fn smallest(
+pub fn make(
+    scenario: &Scenario,
+    failure: &Failure,
+    aim: &Aim,
+    limits: Option<&Limits>,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Option<Made>, Panic> {
+    let shrunk = limits.map(|limits| smallest(scenario, failure, limits, progress)).transpose()?;
+    shrunk.flatten().map_or_else(|| as_it_is(scenario, failure, aim), |made| Ok(Some(made)))
+}
+
+/// The smallest failure that is like `failure`.
+fn smallest(
     scenario: &Scenario,
     failure: &Failure,
     limits: &Limits,
@@ -40,11 +59,8 @@ pub fn smallest(
     made(failure, &shrunk.scenario, Some(how)).map(Some)
 }
 
-/// The failure with all its deviations. None where these alone do not make it fail with the same cause.
-///
-/// # Errors
-/// When the world panics.
-pub fn as_it_is(scenario: &Scenario, failure: &Failure, aim: &Aim) -> Result<Option<Made>, Panic> {
+/// The failure with all its deviations.
+fn as_it_is(scenario: &Scenario, failure: &Failure, aim: &Aim) -> Result<Option<Made>, Panic> {
     let cause = failure.cause();
     let file = write::regression(scenario, &failure.outcome.deviations, &cause.invariant);
     let mut made = made(failure, &file, None)?;

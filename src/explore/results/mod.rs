@@ -13,7 +13,7 @@ mod line;
 mod record;
 mod summary;
 
-pub use files::{Made, as_it_is, smallest};
+pub use files::{Made, make, needs_file};
 pub use line::{
     BatchLine, Broke, Counts, CoverageLine, DivergenceLine, FORMAT, FailingCount, FailureLine, FileLine, Line, Missed,
     PanicLine, ReadLines, ScenarioEntry, Shrinking, StaleLine, SweepLine, WRITTEN_BY, WrongLine, read_lines,

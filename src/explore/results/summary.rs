@@ -7,10 +7,8 @@ use super::line::{
     BatchLine, Counts, DivergenceLine, FORMAT, FailureLine, FileLine, Line, PanicLine, ScenarioEntry, StaleLine,
     SweepLine, WRITTEN_BY,
 };
+use crate::explore::batch::SAMPLES_MOST;
 use crate::explore::{Cause, Known, KnownFailure};
-
-/// How many failures of one cause are told.
-const SAMPLES_MOST: usize = 4;
 
 /// What lines say, whatever their order and however often each stands there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::deviations::{Key, Oracle, key};
 use super::{Cause, Limits, Phase, Progress};
+use crate::explore::aim::EXPECTATION;
 use crate::explore::contain::contain;
-use crate::explore::{Panic, Player, REPLAY_INVARIANTS};
+use crate::explore::{Panic, Player};
 use crate::kernel::{Name, Span};
 use crate::scenario::{Options, Outcome, Runner, Scenario};
 use crate::sim::{Deviation, Fault, Schedule, SiteListing};
@@ -33,7 +34,7 @@ impl Target {
     pub(super) fn of(outcome: &Outcome) -> Target {
         let cause = Cause::of(outcome);
         let told = missed(outcome, &cause).map(without_numbers);
-        let closely = REPLAY_INVARIANTS.iter().any(|invariant| invariant.name == cause.invariant);
+        let closely = cause.is_of_replays();
         Target { cause, told, closely }
     }
 
@@ -53,7 +54,7 @@ impl Target {
 /// What came about in place of the expectation that is the cause, where one is.
 fn missed<'a>(outcome: &'a Outcome, cause: &Cause) -> Option<&'a str> {
     let is_cause = |result: &&crate::scenario::ExpectationResult| !result.held && result.text == cause.subject_kind;
-    let expected = cause.invariant == "expectation";
+    let expected = cause.invariant == EXPECTATION;
     outcome.expectations.iter().find(is_cause).filter(|_| expected).map(|result| &*result.message)
 }
 

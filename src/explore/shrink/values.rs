@@ -17,7 +17,7 @@ pub(super) fn simplify<O: Oracle>(oracle: &mut O, current: &mut Vec<Deviation>) 
         knob.point()?;
         knob.factor()?;
         knob.lease()?;
-        let lengths = knob.lengths();
+        let lengths = knob.fault().map_or(0, |fault| fault.spans().len());
         for nth in 0..lengths {
             knob.length(nth)?;
         }
@@ -55,14 +55,14 @@ impl<O: Oracle> Turning<'_, O> {
 
     fn point(&mut self) -> Result<(), O::Stop> {
         let Some(mut fault) = self.fault() else { return Ok(()) };
-        let Some(point) = point_of(&mut fault) else { return Ok(()) };
+        let Some(point) = fault.point_mut() else { return Ok(()) };
         let simpler: &[Point] = match point {
             Point::Before => &[],
             Point::After => &[Point::Before],
             Point::Flight(_) => &[Point::Before, Point::After],
         };
         for simple in simpler {
-            if let Some(point) = point_of(&mut fault) {
+            if let Some(point) = fault.point_mut() {
                 *point = *simple;
             }
             if self.takes(fault.clone())? {
@@ -78,10 +78,6 @@ impl<O: Oracle> Turning<'_, O> {
         smallest(1, i64::from(factor), &mut |factor| self.takes(least(factor))).map(drop)
     }
 
-    fn lengths(&self) -> usize {
-        self.fault().map_or(0, |mut fault| lengths_of(&mut fault).len())
-    }
-
     /// A lease that is shorter than a second is tried with one: of all spans this one is the calmer, the longer it is.
     fn lease(&mut self) -> Result<(), O::Stop> {
         let soon = Span::from_micros(SECOND);
@@ -93,16 +89,11 @@ impl<O: Oracle> Turning<'_, O> {
 
     /// Makes the length `nth` of the fault as short as it may be, in human values.
     fn length(&mut self, nth: usize) -> Result<(), O::Stop> {
-        let Some(span) = self.fault().and_then(|mut fault| lengths_of(&mut fault).get(nth).map(|span| **span)) else {
-            return Ok(());
-        };
+        let Some(span) = self.fault().and_then(|fault| fault.spans().get(nth).copied()) else { return Ok(()) };
         let (sign, longest) = (span.as_micros().signum(), span.as_micros().abs());
         let mut takes = |micros: i64| -> Result<bool, O::Stop> {
-            let Some(mut fault) = self.fault() else { return Ok(false) };
-            let lengths = lengths_of(&mut fault);
-            let Some(length) = lengths.into_iter().nth(nth) else { return Ok(false) };
-            *length = Span::from_micros(micros * sign);
-            self.takes(fault)
+            let Some(fault) = self.fault().filter(|fault| nth < fault.spans().len()) else { return Ok(false) };
+            self.takes(fault.with_span(nth, Span::from_micros(micros * sign)))
         };
         let rungs: Vec<i64> = rungs().filter(|rung| *rung < longest && (longest < SECOND || *rung >= SECOND)).collect();
         let Some(first) = rungs.first() else { return Ok(()) };
@@ -157,44 +148,6 @@ fn rungs() -> impl Iterator<Item = i64> {
     let seconds = [1, 2, 5, 10, 20, 30, 45].map(|count| count * SECOND);
     let minutes = [1, 2, 5, 10, 30, 60, 120, 360, 720, 1_440].map(|count| count * MINUTE);
     below.chain(seconds).chain(minutes)
-}
-
-fn point_of(fault: &mut Fault) -> Option<&mut Point> {
-    match fault {
-        Fault::Crash { point, .. } | Fault::Pause { point, .. } | Fault::Partition { point, .. } => Some(point),
-        _ => None,
-    }
-}
-
-/// The spans of a fault.
-fn lengths_of(fault: &mut Fault) -> Vec<&mut Span> {
-    match fault {
-        Fault::Crash { point: Point::Flight(flight), restart: span }
-        | Fault::Pause { point: Point::Flight(flight), lasts: span }
-        | Fault::Partition { point: Point::Flight(flight), lasts: span } => vec![flight, span],
-        Fault::Crash { restart: span, .. }
-        | Fault::Pause { lasts: span, .. }
-        | Fault::Partition { lasts: span, .. }
-        | Fault::Outage { lasts: span }
-        | Fault::StoreRestart { lasts: span }
-        | Fault::Duplicate { after: span }
-        | Fault::DelayRequest { by: span }
-        | Fault::DelayReply { by: span }
-        | Fault::ShortLease { to: span }
-        | Fault::TimerLate { by: span }
-        | Fault::ClockSkew { by: span }
-        | Fault::ClockStep { by: span }
-        | Fault::Stop { restart: span }
-        | Fault::Hold { most: Some(span), .. }
-        | Fault::ToolSlow { takes: span } => vec![span],
-        Fault::LostRequest
-        | Fault::LostReply
-        | Fault::StoreError
-        | Fault::ToolRefuses
-        | Fault::ToolUnknown { .. }
-        | Fault::Hold { most: None, .. }
-        | Fault::Slow { .. } => Vec::new(),
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! What a call of the store did, as a clause: contract by contract.
 
-use super::facts::Facts;
+use super::facts::{Facts, fate};
 use super::focus::Focus;
 use super::turns::Weight;
-use super::words::{claimed, clock, entry, heartbeat, nacked, release, result, some};
+use super::words::{claimed, clock, entry, heartbeat, release, result, some};
 use crate::kernel::{Body, EffectId, Released, Reply, Request, RunId, Signalled};
 
 /// A clause without its subject; the same for a headline, if one may need it; how much it matters.
@@ -125,7 +125,7 @@ fn mail(facts: &Facts<'_>, focus: &Focus, request: &Request, reply: &Reply) -> O
             Deed { brief: Some(said.clone()), said, weight: weight(message) }
         }
         (Request::Nack { message, failure, disposition, .. }, _) => {
-            let (name, how) = (facts.message(message), nacked(disposition));
+            let (name, how) = (facts.message(message), fate(disposition));
             let said = format!("nacked {name} {how} (failure {failure})");
             Deed { said, brief: Some(format!("nacked {name}")), weight: weight(message) }
         }

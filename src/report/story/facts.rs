@@ -8,6 +8,7 @@ use crate::kernel::{
     AgentId, Attempt, Body, CallError, Disposition, EffectId, Name, Policy, Reply, Request, RunId, Span, Step,
     Timestamp, WorkerId,
 };
+use crate::report::deviation::site_who;
 
 /// A call, from its sending to its return; the numbers are places in the history.
 #[derive(Clone, Debug)]
@@ -164,7 +165,7 @@ impl<'a> Facts<'a> {
             _ => None,
         });
         let befallen = self.actor_at(site);
-        let who = site.split(" / ").next().unwrap_or(site);
+        let who = site_who(site);
         let fits = |from: &Actor| befallen.as_ref().map_or_else(|| self.actor(from) == who, |actor| actor == from);
         if let Some((call, from)) = sent.filter(|(_, from)| fits(from)) {
             self.befallen.insert(place, from.clone());

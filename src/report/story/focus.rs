@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::facts::{Break, Facts};
 use crate::history::{Answer, Asked, Change, Event};
 use crate::kernel::{Body, EffectId, Name, Reply, Request, RunId};
+use crate::report::deviation::site_who;
 
 /// The subjects of a story.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,7 +90,7 @@ impl Focus {
     fn take_befallen(&mut self, facts: &Facts<'_>) {
         for record in facts.records {
             if let Event::Deviation { site, .. } = &record.event {
-                let who = site.split(" / ").next().unwrap_or(site);
+                let who = site_who(site);
                 self.runs.extend(facts.run_named(who));
             }
         }

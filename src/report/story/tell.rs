@@ -12,6 +12,7 @@ use crate::check::INVARIANTS;
 use crate::explore::REPLAY_INVARIANTS;
 use crate::history::{Asked, Event};
 use crate::kernel::{Request, Span, Timestamp};
+use crate::report::deviation::site_who;
 use crate::report::{Style, counted};
 use crate::sim::Fault;
 
@@ -179,7 +180,7 @@ fn deviations(case: &Case<'_>) -> Vec<Named> {
     each.map(|(place, at, site, fault)| {
         let who = match facts.befallen.get(&place) {
             Some(actor) => facts.actor(actor),
-            None => site.split(" / ").next().unwrap_or(site).to_owned(),
+            None => site_who(site).to_owned(),
         };
         let said = match serde_json::from_str::<Fault>(fault) {
             Ok(known) => {

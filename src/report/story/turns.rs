@@ -11,6 +11,7 @@ use super::focus::Focus;
 use super::words::{about, befell, clock, noun, span, trigger};
 use crate::history::{Actor, ActorChange, Answer, Asked, CallNo, Change, Event, Phase};
 use crate::kernel::{Attempt, CallError, EffectId, Lease, Performed, Reply, Request, Span, Trigger};
+use crate::report::deviation::site_who;
 use crate::sim::Fault;
 
 /// How much a turn matters.
@@ -352,7 +353,7 @@ impl<'a> Teller<'a> {
         let Ok(fault) = serde_json::from_str::<Fault>(words) else { return };
         let who = match self.facts.befallen.get(&place) {
             Some(actor) => self.facts.actor(actor),
-            None => site.split(" / ").next().unwrap_or(site).to_owned(),
+            None => site_who(site).to_owned(),
         };
         let of_actor = matches!(fault, Fault::Crash { .. } | Fault::Pause { .. } | Fault::Partition { .. });
         let of_call = bends_call(&fault) && self.facts.calls.values().any(|call| call.deviation == Some(place));
@@ -366,7 +367,7 @@ impl<'a> Teller<'a> {
 
     /// Whether a deviation befell a subject, or somebody who ever had to do with one.
     fn matters(&self, place: usize, site: &str) -> bool {
-        let who = site.split(" / ").next().unwrap_or(site);
+        let who = site_who(site);
         let subject = self.facts.run_named(who).is_some_and(|run| self.focus.runs.contains(&run));
         let client = self.facts.befallen.get(&place).is_some_and(|actor| !matches!(actor, Actor::Worker(_)));
         subject || client || self.is_holder(who)

@@ -1,6 +1,6 @@
 //! Requests, answers and faults in words.
 
-use super::facts::{Facts, fate};
+use super::facts::Facts;
 use crate::history::Asked;
 use crate::kernel::{
     Body, Claimed, EffectResult, Ending, Heartbeat, Json, Release, Request, Span, Timestamp, Trigger, Wakeup,
@@ -179,11 +179,6 @@ pub(super) fn trigger(trigger: &Trigger) -> String {
         Trigger::Reclaim => "its last lease ran out".to_owned(),
         Trigger::Resume => "it was resumed".to_owned(),
     }
-}
-
-/// What became of a nacked message.
-pub(super) fn nacked(disposition: &crate::kernel::Disposition) -> &'static str {
-    fate(disposition)
 }
 
 /// What a site's call is, as a noun: from the words of the site.

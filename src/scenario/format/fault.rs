@@ -1,47 +1,12 @@
 //! What may go wrong, and what does, as files say it.
 
 use super::decode::{Decoded, Doc, Object};
+use crate::history::Called;
 use crate::kernel::{Name, Span, Timestamp};
-use crate::sim::{Deviation, Fault, FaultKind, FaultPlan, Faults, Point};
+use crate::sim::{Deviation, Fault, FaultKind, FaultPlan, Faults};
 
 /// The chance of a timer's jitter or a clock's skew that is given as a duration alone, in millionths.
 const BARE_RATE_PPM: u32 = 250_000;
-
-/// The methods of store and outside, as `calls` names them.
-pub const METHODS: [&str; 32] = [
-    "append",
-    "read",
-    "tail",
-    "last_seq",
-    "lookup",
-    "record",
-    "deliver",
-    "drain",
-    "pending_count",
-    "dead_letters",
-    "ack",
-    "nack",
-    "redrive",
-    "receiver",
-    "register",
-    "create",
-    "spec",
-    "wake",
-    "resume",
-    "cancel",
-    "lease",
-    "heartbeat",
-    "release",
-    "status",
-    "run_of",
-    "pending",
-    "signal",
-    "timer",
-    "claim",
-    "put",
-    "get",
-    "perform",
-];
 
 /// What plans are read against.
 pub struct FaultScope<'a> {
@@ -102,7 +67,7 @@ fn plan(kind: FaultKind, doc: &Doc<'_>, scope: &FaultScope<'_>) -> Decoded<Fault
     if plan.until < plan.from {
         return Err(object.need("until")?.mistake("`until` is before `from`"));
     }
-    plan.calls = names(&object, "calls", "call", &METHODS)?;
+    plan.calls = names(&object, "calls", "call", &Called::methods())?;
     let workers: Vec<&str> = scope.workers.iter().map(|name| &**name).collect();
     plan.workers = names(&object, "workers", "worker", &workers)?;
     Ok(plan)
@@ -155,7 +120,8 @@ fn deviation(doc: &Doc<'_>) -> Decoded<Deviation> {
         let name = kind.value.as_str().unwrap_or_default();
         if names.contains(&name) { doc.mistake(error.to_string()) } else { kind.unknown("fault", names) }
     })?;
-    if spans(&fault).into_iter().flatten().any(|span| span < Span::ZERO) {
+    let is_of_clock = matches!(fault, Fault::ClockSkew { .. } | Fault::ClockStep { .. });
+    if !is_of_clock && fault.spans().into_iter().any(|span| span < Span::ZERO) {
         return Err(
             doc.mistake("a fault cannot last for less than nothing; only a clock can be off by a negative time")
         );
@@ -177,36 +143,6 @@ fn deviation(doc: &Doc<'_>) -> Decoded<Deviation> {
         }
     }
     Ok(deviation)
-}
-
-/// How long a fault lasts, or what it makes late: all its times but what a clock is off by.
-fn spans(fault: &Fault) -> [Option<Span>; 2] {
-    let in_flight = |point: &Point| match point {
-        Point::Flight(lands) => Some(*lands),
-        Point::Before | Point::After => None,
-    };
-    match fault {
-        Fault::Crash { point, restart } => [in_flight(point), Some(*restart)],
-        Fault::Pause { point, lasts } | Fault::Partition { point, lasts } => [in_flight(point), Some(*lasts)],
-        Fault::Outage { lasts: span }
-        | Fault::StoreRestart { lasts: span }
-        | Fault::Duplicate { after: span }
-        | Fault::DelayRequest { by: span }
-        | Fault::DelayReply { by: span }
-        | Fault::ShortLease { to: span }
-        | Fault::TimerLate { by: span }
-        | Fault::Stop { restart: span }
-        | Fault::ToolSlow { takes: span } => [Some(*span), None],
-        Fault::Hold { most, .. } => [*most, None],
-        Fault::ClockSkew { .. }
-        | Fault::ClockStep { .. }
-        | Fault::LostRequest
-        | Fault::LostReply
-        | Fault::StoreError
-        | Fault::ToolRefuses
-        | Fault::ToolUnknown { .. }
-        | Fault::Slow { .. } => [None, None],
-    }
 }
 
 /// The faults that a deviation can be.
@@ -233,3 +169,16 @@ const FAULT_NAMES: [&str; 21] = [
     "slow",
     "hold",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_that_is_read_is_among_those_that_a_mistake_is_measured_against() {
+        let error = serde_json::from_value::<Fault>(serde_json::json!({ "fault": "none" })).expect_err("there is none");
+        let told = error.to_string();
+        let known: Vec<&str> = told.split('`').skip(3).step_by(2).collect();
+        assert_eq!(known, FAULT_NAMES);
+    }
+}

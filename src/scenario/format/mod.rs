@@ -29,7 +29,6 @@ use crate::kernel::{Json, Timestamp};
 use crate::sim::Faults;
 
 pub use error::ScenarioError;
-pub use fault::METHODS;
 pub use script::step_names;
 
 /// The largest file that is read, in bytes.
@@ -39,7 +38,7 @@ pub const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 const START: Timestamp = Timestamp::from_micros(1_735_689_600_000_000);
 
 /// The fields of a scenario file.
-const FIELDS: [&str; 17] = [
+pub(super) const FIELDS: [&str; 17] = [
     "$schema",
     "format",
     "name",

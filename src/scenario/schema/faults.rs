@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 
 use super::values::{Duration, Durations, OneOrMore, Rate, Text, Time, one_of};
-use crate::scenario::format::METHODS;
+use crate::history::Called;
 use crate::sim::FaultKind;
 
 /// A plan for each kind of fault, and the time of healing.
@@ -111,6 +111,6 @@ impl JsonSchema for Method {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        one_of(METHODS)
+        one_of(Called::methods())
     }
 }
