@@ -6,7 +6,7 @@ use chronodrome::explore::{files, holds};
 use chronodrome::history::{Answer, Asked, CallNo, Event, Record};
 use chronodrome::kernel::{CallError, Name, Reply, Span, Timestamp};
 use chronodrome::scenario::{Options, Outcome, Runner, Scenario};
-use chronodrome::sim::{Deviation, Fault, Schedule, Turn};
+use chronodrome::sim::{Deviation, Fault, Schedule};
 
 const SCENARIO: &str = r#"{
     "format": 1, "name": "held", "about": "A run, and mail that comes while it works.",
@@ -194,10 +194,7 @@ fn the_list_of_what_a_seed_drew_plays_the_same_history() {
             continue;
         }
         let mut runner = Runner::new(&loaded.scenario);
-        let spliced = |seed| vec![(Span::ZERO, seed), (Span::from_secs(3), seed + 1), (Span::from_secs(20), seed + 2)];
-        let turns = |seed| spliced(seed).into_iter().map(|(from, seed)| Turn { from, seed }).collect();
-        let seeds = (0..40).map(Schedule::Seed).chain((0..10).map(|seed| Schedule::Spliced(turns(seed))));
-        for schedule in seeds {
+        for schedule in (0..60).map(Schedule::Seed) {
             let drawn = runner.play(&schedule, Options::default());
             for list in [drawn.deviations.clone(), as_written(&drawn.deviations)] {
                 let listed = runner.play(&Schedule::Fixed(list), Options::default());
@@ -213,34 +210,4 @@ fn the_list_of_what_a_seed_drew_plays_the_same_history() {
         }
     }
     assert!(by_call > 20 && by_time > 5, "{by_call} holds ended by a call, {by_time} by time");
-}
-
-#[test]
-fn a_spliced_schedule_draws_as_the_one_seed_first_and_as_the_other_then() {
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("scenarios/last-words.json");
-    let scenario = files::load(&file).expect("it is valid").scenario;
-    let mut runner = Runner::new(&scenario);
-    let from = Span::from_secs(10);
-    let mut differ = 0;
-    for seed in 0..20 {
-        let mut times = |schedule: &Schedule| {
-            let mut taken = Vec::new();
-            let mut keep = |record: &Record| {
-                if let Event::Deviation { site, fault, .. } = &record.event {
-                    taken.push((record.at.since(scenario.start), site.clone(), fault.clone()));
-                }
-            };
-            runner.play(schedule, Options { trace: Some(&mut keep), ..Options::default() });
-            taken
-        };
-        let (first, second) = (Turn { from: Span::ZERO, seed }, Turn { from, seed: seed + 1_000 });
-        let alone = times(&Schedule::Seed(seed));
-        assert_eq!(times(&Schedule::Spliced(vec![first])), alone);
-        let both = times(&Schedule::Spliced(vec![first, second]));
-        let early =
-            |list: &[(Span, Name, Name)]| list.iter().filter(|(at, ..)| *at < from).cloned().collect::<Vec<_>>();
-        assert_eq!(early(&both), early(&alone));
-        differ += usize::from(both != alone);
-    }
-    assert!(differ > 10, "{differ}");
 }

@@ -70,7 +70,7 @@ impl Player for Playing<'_> {
         let mut outcome = held();
         outcome.digest = format!("{schedule:?} after {past}");
         match schedule {
-            Schedule::Calm | Schedule::Spliced(_) => {}
+            Schedule::Calm => {}
             Schedule::Seed(seed) => {
                 assert!(self.fake.panics != Some(*seed), "seed {seed} is too much");
                 if self.fake.fails.is_some_and(|every| *seed > 0 && seed.is_multiple_of(every)) {

@@ -195,10 +195,6 @@ pub(crate) fn in_words(schedule: &Schedule) -> String {
     match schedule {
         Schedule::Calm => "the calm schedule".to_owned(),
         Schedule::Seed(seed) => format!("seed {seed}"),
-        Schedule::Spliced(turns) => {
-            let seeds: Vec<String> = turns.iter().map(|turn| turn.seed.to_string()).collect();
-            format!("the seeds {} in turn", seeds.join(", "))
-        }
         Schedule::Fixed(list) if list.len() == 1 => format!("the deviation at `{}`", list[0].site),
         Schedule::Fixed(list) if list.len() == 2 => {
             format!("the deviations at `{}` and `{}`", list[0].site, list[1].site)

@@ -28,9 +28,7 @@ pub fn file_name(scenario: &str, failure: &Failure) -> String {
     let schedule = match &failure.schedule {
         Schedule::Calm => "calm".to_owned(),
         Schedule::Seed(seed) => format!("seed-{seed}"),
-        Schedule::Fixed(_) | Schedule::Spliced(_) => {
-            format!("digest-{}", failure.outcome.digest.get(..12).unwrap_or("none"))
-        }
+        Schedule::Fixed(_) => format!("digest-{}", failure.outcome.digest.get(..12).unwrap_or("none")),
     };
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || "-_".contains(letter) { letter } else { '-' };
     let name: String = format!("{scenario}-{invariant}-{schedule}").chars().map(plain).collect();

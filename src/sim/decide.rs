@@ -49,14 +49,12 @@ impl Place<'_> {
 
 enum Mode {
     Calm,
-    /// Who draws from when on, in the order of time.
-    Drawn(Vec<Drawer>),
+    Drawn(Drawer),
     Fixed(Listed),
 }
 
 /// A seed that draws.
 struct Drawer {
-    from: Timestamp,
     seed: u64,
     swarm: Swarm,
 }
@@ -130,10 +128,7 @@ impl Decider {
         let faults = &setup.faults;
         let mode = match schedule {
             Schedule::Calm => Mode::Calm,
-            Schedule::Seed(seed) => Mode::Drawn(vec![drawer(*seed, Span::ZERO, setup)]),
-            Schedule::Spliced(turns) => {
-                Mode::Drawn(turns.iter().map(|turn| drawer(turn.seed, turn.from, setup)).collect())
-            }
+            Schedule::Seed(seed) => Mode::Drawn(drawer(*seed, setup)),
             Schedule::Fixed(list) => Mode::Fixed(Listed::of(list)),
         };
         let mut planned = [0; KINDS];
@@ -177,7 +172,7 @@ impl Decider {
     pub fn holds(&self) -> bool {
         match &self.mode {
             Mode::Calm => false,
-            Mode::Drawn(drawers) => drawers.iter().any(|drawer| drawer.swarm.holds.is_some()),
+            Mode::Drawn(drawer) => drawer.swarm.holds.is_some(),
             Mode::Fixed(listed) => !listed.untils.is_empty(),
         }
     }
@@ -230,10 +225,7 @@ impl Decider {
         }
         let fault = match &mut self.mode {
             Mode::Calm => None,
-            Mode::Drawn(drawers) => {
-                let turn = drawers.iter().rposition(|drawer| drawer.from <= place.at).unwrap_or(0);
-                self.wish(turn, key, place).or_else(|| self.wish_hold(turn, key, place))
-            }
+            Mode::Drawn(_) => self.wish(key, place).or_else(|| self.wish_hold(key, place)),
             Mode::Fixed(listed) => listed.at(key, &mut named),
         }?;
         let site = named();
@@ -244,9 +236,8 @@ impl Decider {
     }
 
     /// What the seed wishes at a site, unless budget or window veto.
-    fn wish(&self, turn: usize, key: SiteKey, place: &Place<'_>) -> Option<Fault> {
-        let Mode::Drawn(drawers) = &self.mode else { return None };
-        let Drawer { seed, swarm, .. } = &drawers[turn];
+    fn wish(&self, key: SiteKey, place: &Place<'_>) -> Option<Fault> {
+        let Mode::Drawn(Drawer { seed, swarm }) = &self.mode else { return None };
         let hot = swarm.is_hot(place.who, place.called);
         let rate = |kind: &FaultKind| swarm.rate(*kind, self.rate(*kind, place.tool), hot);
         let total: u64 = place.class.kinds().iter().map(rate).sum();
@@ -282,9 +273,8 @@ impl Decider {
     }
 
     /// Whether the seed has a request held back, which happens to one or two calls in some schedules.
-    fn wish_hold(&mut self, turn: usize, key: SiteKey, place: &Place<'_>) -> Option<Fault> {
-        let Mode::Drawn(drawers) = &self.mode else { return None };
-        let Drawer { seed, swarm, .. } = &drawers[turn];
+    fn wish_hold(&mut self, key: SiteKey, place: &Place<'_>) -> Option<Fault> {
+        let Mode::Drawn(Drawer { seed, swarm }) = &self.mode else { return None };
         let holds = swarm.holds.as_ref()?;
         let can = holds.left > 0 && place.about != About::Neither && place.class.kinds().contains(&FaultKind::Hold);
         // Another draw than that of the other kinds, and no less keyed.
@@ -293,8 +283,8 @@ impl Decider {
         if !can || draw > 0 || plan.is_some_and(|plan| !self.allows(plan, FaultKind::Hold, place)) {
             return None;
         }
-        if let Mode::Drawn(drawers) = &mut self.mode
-            && let Some(holds) = &mut drawers[turn].swarm.holds
+        if let Mode::Drawn(drawer) = &mut self.mode
+            && let Some(holds) = &mut drawer.swarm.holds
         {
             holds.left -= 1;
         }
@@ -339,7 +329,7 @@ fn dice(seed: u64, key: u64) -> ChaCha8Rng {
 }
 
 /// What a seed is bent on: drawn from it alone, with dice that no site has.
-fn drawer(seed: u64, from: Span, setup: &Setup) -> Drawer {
+fn drawer(seed: u64, setup: &Setup) -> Drawer {
     let mut bytes = [0xff; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let planned = |kind: FaultKind| setup.faults.plans.get(&kind).map(|plan| plan.rate_ppm);
@@ -351,7 +341,7 @@ fn drawer(seed: u64, from: Span, setup: &Setup) -> Drawer {
         kind != FaultKind::Hold && planned > 0 || setup.tools.values().any(|tool| own_rate(kind, tool, planned) > 0)
     };
     let swarm = Swarm::draw(&mut ChaCha8Rng::from_seed(bytes), named, holds_ppm);
-    Drawer { from: setup.header.start + from, seed, swarm }
+    Drawer { seed, swarm }
 }
 
 /// How many schedules have holds, in millionths, where the file does not say: one in eight.

@@ -27,6 +27,6 @@ mod world;
 pub use decide::EXHAUST_TIMER_LATE;
 pub use faults::{FaultKind, FaultPlan, Faults, Tool};
 pub use machine::{Machine, worker_name};
-pub use schedule::{Deviation, Fault, Point, Schedule, SiteListing, Turn};
+pub use schedule::{Deviation, Fault, Point, Schedule, SiteListing};
 pub use site::{SiteKey, kinds_at, run_id};
 pub use world::{Cast, Program, Remains, Setup, Watcher, count_kinds, play};

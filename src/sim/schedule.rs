@@ -290,15 +290,6 @@ impl SiteListing {
     }
 }
 
-/// From when on a seed draws.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
-    /// How long after the world's start.
-    pub from: Span,
-    /// The seed.
-    pub seed: u64,
-}
-
 /// Which deviations a world has. Nothing else is free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Schedule {
@@ -306,9 +297,6 @@ pub enum Schedule {
     Calm,
     /// What this seed draws, at the scenario's rates.
     Seed(u64),
-    /// What one seed draws up to a time, and another from there on. The first turn begins with the world, whatever it
-    /// says; the others come in the order of their times. Budgets are counted through.
-    Spliced(Vec<Turn>),
     /// Exactly these.
     Fixed(Vec<Deviation>),
 }
