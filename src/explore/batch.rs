@@ -10,9 +10,10 @@ use super::contain::contain;
 use super::pool::{Bench, Done, Merge};
 use super::{Cause, Divergence, Failure, Fingerprint, News, Panic, Player, Strike, Subject};
 use crate::check::{Cells, Moments, Sometimes};
+use crate::kernel::Name;
 use crate::scenario::{Options, Outcome};
+use crate::sim::FaultKind;
 use crate::sim::Schedule;
-use crate::sim::{Deviation, FaultKind};
 
 /// One schedule in so many is checked again, and its replays are judged; so is every failure.
 pub(super) const RECHECKED_ONE_IN: u64 = 64;
@@ -199,8 +200,8 @@ pub struct Findings {
 /// A schedule that lists sites which never came up.
 #[derive(Clone, Debug)]
 pub struct Stale {
-    /// What was listed in vain.
-    pub deviations: Vec<Deviation>,
+    /// The sites: of what was listed in vain, or what a hold waited for in vain.
+    pub sites: Vec<Name>,
     order: u64,
 }
 
@@ -323,7 +324,8 @@ impl<'a> Batch<'a, '_> {
             self.aim.apply(&mut outcome);
             tally.count(&outcome);
             if !outcome.stale.is_empty() {
-                let stale = Stale { deviations: outcome.stale.clone(), order: self.order + nth as u64 };
+                let missing = outcome.stale.iter().map(|listed| listed.missing(&outcome.deviations).clone());
+                let stale = Stale { sites: missing.collect(), order: self.order + nth as u64 };
                 found.note_stale(self.place, stale);
             }
             if !outcome.held() {

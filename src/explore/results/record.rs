@@ -211,7 +211,7 @@ pub(super) fn troubles(findings: &Findings, id: impl Fn(usize) -> String) -> Vec
         }));
     }
     for (subject, stale) in &findings.stale {
-        let sites = stale.deviations.iter().map(|deviation| deviation.site.to_string()).collect();
+        let sites = stale.sites.iter().map(ToString::to_string).collect();
         lines.push(Line::Stale(StaleLine { of: id(*subject), sites }));
     }
     lines
