@@ -103,6 +103,18 @@ fn what_holds_needs_no_explanation_and_what_is_stale_gets_none() {
 }
 
 #[test]
+fn of_a_hold_that_waits_in_vain_the_site_that_never_came_up_is_told() {
+    let held = json!({ "site": READ, "fault": "hold", "until": "billing#7 / lease 0 / ack / try 1" });
+    let place = Place::with(&json!([held]));
+    for command in ["explain failure.json", "run failure.json", "replay failure.json", "sweep failure.json --seeds 1"] {
+        let told = place.run(command);
+        assert_eq!(told.code, Some(2), "{command}: {}", told.err);
+        let text = format!("{}{}", told.out, told.err);
+        assert!(text.contains("the site `billing#7 / lease 0 / ack / try 1` never came up"), "{command}: {text}");
+    }
+}
+
+#[test]
 fn a_seed_is_explained_as_the_list_of_its_deviations() {
     let place = Place::new();
     place.write("double-charge.json", &data("double-charge.json"));

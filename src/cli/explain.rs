@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     let explained = explain(scenario, &schedule, &mut |_: News| watch.halt())
         .map_err(|panic| Stop::Panicked { what: format!("{} with {}", scenario.name, in_words(&schedule)), panic })?;
     if let Some(stale) = explained.outcome.stale.first() {
-        let (path, site) = (args.file.display(), &stale.site);
+        let (path, site) = (args.file.display(), stale.missing(&explained.outcome.deviations));
         return Err(Stop::Usage(format!(
             "{path}: the file is stale: the site `{site}` never came up; `replay` names the nearest"
         )));

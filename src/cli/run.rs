@@ -45,7 +45,8 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
         terminal.print(&outcome::text(name, &schedule, &outcome, terminal.style))?;
     }
     if let Some(stale) = outcome.stale.first() {
-        terminal.complain(&format!("{}: the site `{}` never came up", args.scenario.display(), stale.site));
+        let missing = stale.missing(&outcome.deviations);
+        terminal.complain(&format!("{}: the site `{missing}` never came up", args.scenario.display()));
         return Ok(Exit::WrongInput);
     }
     Ok(if outcome.held() { Exit::Held } else { Exit::Violated })

@@ -10,6 +10,7 @@ use super::contain::contain;
 use super::pool::{Bench, Done, Merge};
 use super::{Cause, Divergence, Failure, Fingerprint, News, Panic, Player, Strike, Subject};
 use crate::check::{Cells, Moments, Sometimes};
+use crate::kernel::Name;
 use crate::scenario::{Options, Outcome};
 use crate::sim::{Deviation, FaultKind, Schedule};
 
@@ -198,8 +199,8 @@ pub struct Findings {
 /// A schedule that lists sites which never came up.
 #[derive(Clone, Debug)]
 pub struct Stale {
-    /// What was listed in vain.
-    pub deviations: Vec<Deviation>,
+    /// The sites: of what was listed in vain, or what a hold waited for in vain.
+    pub sites: Vec<Name>,
     order: u64,
 }
 
@@ -323,10 +324,10 @@ impl<'a> Batch<'a, '_> {
             };
             self.aim.apply(&mut outcome);
             tally.count(&outcome);
-            let stale: Vec<Deviation> =
-                outcome.stale.iter().filter(|stale| self.is_stale(stale, &outcome)).cloned().collect();
-            if !stale.is_empty() {
-                found.note_stale(self.place, Stale { deviations: stale, order: self.order + nth as u64 });
+            let stale = outcome.stale.iter().filter(|stale| self.is_stale(stale, &outcome));
+            let sites: Vec<Name> = stale.map(|stale| stale.missing(&outcome.deviations).clone()).collect();
+            if !sites.is_empty() {
+                found.note_stale(self.place, Stale { sites, order: self.order + nth as u64 });
             }
             if !outcome.held() {
                 let known = self.note_failure(&mut found, hand, nth, schedule, &outcome, bench);

@@ -101,7 +101,7 @@ impl Report<'_> {
             text.push_str(&divergence_text(&format!("{}{world}", self.scenario), divergence, style));
         }
         if let Some(stale) = findings.stale.values().next() {
-            let (site, what) = (&stale.deviations[0].site, style.bad("determinism is broken"));
+            let (site, what) = (&stale.sites[0], style.bad("determinism is broken"));
             let _ = writeln!(text, "{what}{world}: the site `{site}` came up, and not when it was to deviate");
         }
         if let Some(found) = &findings.broken {
@@ -161,7 +161,7 @@ impl Report<'_> {
                 "message": found.panic.to_string(),
             })),
             "stale": stale.map(|stale| {
-                stale.deviations.iter().map(|deviation| &deviation.site).collect::<BTreeSet<_>>()
+                stale.sites.iter().collect::<BTreeSet<_>>()
             }),
         })
     }

@@ -374,19 +374,46 @@ fn parse(line: &[u8]) -> Result<Option<Line>, serde_json::Error> {
 }
 
 impl Line {
-    /// Whether numbers that stand together fit together.
+    /// Whether numbers that stand together fit together, and names are such as are written.
     fn check(&self) -> Result<(), &'static str> {
         let (seeds, shard) = match self {
             Line::Sweep(sweep) => (sweep.seeds.unwrap_or_default(), sweep.shard),
             Line::Batch(batch) => (batch.seeds, batch.shard),
+            Line::File(file) if !is_file_name(&file.name) => return Err("its name is none that a failure's file has"),
             _ => return Ok(()),
         };
         if seeds[0] > seeds[1] {
             Err("its seeds end before they begin")
         } else if shard[0] < 1 || shard[0] > shard[1] {
             Err("there is no such shard")
+        } else if let Line::Batch(batch) = self {
+            batch.check()
         } else {
             Ok(())
         }
     }
+}
+
+impl BatchLine {
+    /// Whether it counts no more than it can have played.
+    fn check(&self) -> Result<(), &'static str> {
+        let [start, end] = self.seeds;
+        let [number, of] = self.shard;
+        let before = |seed: u64| seed.saturating_sub(number - 1).div_ceil(of);
+        // The one schedule of a scenario that lists its deviations has no seed.
+        let most = if start == end { 1 } else { before(end) - before(start) };
+        if self.counts.schedules > most {
+            Err("it counts more schedules than it has seeds")
+        } else if self.counts.failing > self.counts.schedules {
+            Err("it counts more failures than schedules")
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Whether this is a name of a file in the directory where it is written, and of no file of results.
+fn is_file_name(name: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+    name.strip_suffix(".json").is_some_and(|stem| !stem.is_empty() && stem.chars().all(plain))
 }

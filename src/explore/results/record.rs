@@ -97,11 +97,11 @@ impl<'a> Recorder<'a> {
         &self.sweep.scenarios[subject].id
     }
 
-    /// The lines of some schedules that are done.
+    /// The lines of some schedules that are done. Their counts come last: what is broken off anywhere counts no failure
+    /// that no line tells.
     pub fn finished(&mut self, finished: &Finished) -> Vec<Line> {
         let subject = finished.subject;
-        let mut lines = vec![self.batch(finished)];
-        lines.extend(self.coverage(subject, &finished.tally));
+        let mut lines = Vec::from_iter(self.coverage(subject, &finished.tally));
         for (cause, group) in &finished.failures {
             let key = (subject, cause.clone());
             let before: Vec<u64> = self.failures.get(&key).map_or_else(Vec::new, |known| known.orders().collect());
@@ -113,6 +113,7 @@ impl<'a> Recorder<'a> {
             let new = known.samples().zip(known.orders()).filter(|(_, order)| !before.contains(order));
             lines.extend(new.map(|(failure, _)| Line::Failure(failure_line(self.id(subject), failure))));
         }
+        lines.push(self.batch(finished));
         lines
     }
 
@@ -211,7 +212,7 @@ pub(super) fn troubles(findings: &Findings, id: impl Fn(usize) -> String) -> Vec
         }));
     }
     for (subject, stale) in &findings.stale {
-        let sites = stale.deviations.iter().map(|deviation| deviation.site.to_string()).collect();
+        let sites = stale.sites.iter().map(ToString::to_string).collect();
         lines.push(Line::Stale(StaleLine { of: id(*subject), sites }));
     }
     lines

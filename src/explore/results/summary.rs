@@ -103,6 +103,14 @@ pub enum SummaryError {
     /// A line is about a scenario that no sweep here names.
     #[error("a result is of a scenario ({0}) that no line here names: is the beginning of a file missing?")]
     Nameless(String),
+    /// Failures are counted, and no line tells one of them.
+    #[error("failures of `{name}` ({invariant}) are counted here, and no line tells one: is a part of a file missing?")]
+    Untold {
+        /// The scenario's name.
+        name: String,
+        /// What they broke.
+        invariant: String,
+    },
 }
 
 impl Summary {
@@ -141,7 +149,7 @@ impl Summary {
             }
         }
         for place in 0..summary.scenarios.len() {
-            summary.take_in(place, &sorted, known);
+            summary.take_in(place, &sorted, known)?;
         }
         summary.note_not_seen(known);
         Ok(summary)
@@ -186,7 +194,7 @@ impl Summary {
     }
 
     /// Counts and failures of one scenario.
-    fn take_in(&mut self, place: usize, sorted: &Sorted<'_>, known: &Known) {
+    fn take_in(&mut self, place: usize, sorted: &Sorted<'_>, known: &Known) -> Result<(), SummaryError> {
         let scenario = &mut self.scenarios[place];
         let batches = sorted.batches.get(&*scenario.id).map_or(&[][..], Vec::as_slice);
         let contradicting = batches.windows(2).filter(|pair| pair[0].contradicts(pair[1]));
@@ -209,11 +217,15 @@ impl Summary {
             samples.entry(cause).or_default().push(failure);
         }
         let name = scenario.name.clone();
+        if let Some(untold) = counts.keys().find(|cause| !samples.contains_key(cause)) {
+            return Err(SummaryError::Untold { name, invariant: untold.invariant.clone() });
+        }
         for (cause, lines) in samples {
             let count = counts.get(&cause).copied().unwrap_or_default();
             let samples = sorted.samples(&name, &cause, lines, known);
             self.failures.push(FailureSummary { scenario: place, cause, count, samples });
         }
+        Ok(())
     }
 
     fn note_not_seen(&mut self, known: &Known) {

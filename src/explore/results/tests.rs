@@ -122,6 +122,58 @@ fn what_does_not_belong_together_is_refused() {
 }
 
 #[test]
+fn a_sweep_that_is_broken_off_anywhere_tells_every_failure_that_it_counts() {
+    let (lines, _) = lines_of(&shard(1, 1), &fakes());
+    for kept in 1..lines.len() {
+        let summary = summary(lines[..kept].iter().cloned());
+        assert_eq!(summary.violated(), summary.total().failing > 0 || !summary.failures.is_empty(), "{kept} lines");
+    }
+}
+
+#[test]
+fn failures_that_are_counted_and_not_told_are_refused() {
+    let (lines, _) = lines_of(&shard(1, 1), &fakes());
+    let rest = lines.into_iter().filter(|line| !matches!(line, Line::Failure(_))).collect();
+    let error = Summary::of(&rest, &Known::default()).expect_err("a line is missing").to_string();
+    assert!(error.contains("no line tells one"), "{error}");
+}
+
+#[test]
+fn a_batch_counts_no_more_than_its_seeds_and_a_file_stays_in_its_directory() {
+    let (lines, _) = lines_of(&shard(2, 8), &fakes());
+    let Some(Line::Batch(batch)) = lines.iter().find(|line| matches!(line, Line::Batch(_))).cloned() else {
+        panic!("there are batches")
+    };
+    let reads = |line: &Line| read_lines(line.to_text().as_bytes()).is_ok();
+    let counted = |schedules, failing| {
+        let mut batch = batch.clone();
+        (batch.counts.schedules, batch.counts.failing) = (schedules, failing);
+        reads(&Line::Batch(batch))
+    };
+    let most = batch.counts.schedules;
+    assert!(counted(most, 0) && counted(most, most));
+    assert!(!counted(most + 1, 0) && !counted(u64::MAX, 0) && !counted(most, most + 1));
+    let named = |name: &str| {
+        reads(&Line::File(FileLine {
+            of: batch.of.clone(),
+            seed: 1,
+            invariant: "log-dense".to_owned(),
+            subject: "run".to_owned(),
+            shrunk: None,
+            last: None,
+            deviations: Vec::new(),
+            story: Vec::new(),
+            name: name.to_owned(),
+            text: String::new(),
+        }))
+    };
+    assert!(named("charge-card-log-dense-seed-7.json"));
+    for name in ["../up.json", "/tmp/there.json", "a/b.json", "..", "", ".json", "results.jsonl", "a\\b.json"] {
+        assert!(!named(name), "{name}");
+    }
+}
+
+#[test]
 fn a_known_failure_is_marked_and_one_that_did_not_come_up_is_told() {
     let entry = |invariant: &str| KnownFailure {
         scenario: "fake".to_owned(),
