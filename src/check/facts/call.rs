@@ -303,6 +303,12 @@ impl Calls {
             self.first = Some(first + KEPT as u32);
             return self.note(number, call);
         }
+        // No world leaves numbers out; a history from elsewhere may.
+        if place > self.calls.len() + KEPT {
+            self.calls.clear();
+            self.first = Some(number.0);
+            return self.note(number, call);
+        }
         while self.calls.len() <= place {
             let (from, sent) = (Party::Probe, call.sent);
             self.calls.push(Call { from, sent, applied: 0, returned: false, what: What::Other });
@@ -325,5 +331,26 @@ impl Calls {
     pub fn clear(&mut self) {
         self.first = None;
         self.calls.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_are_left_out_take_no_memory() {
+        let call = || Call {
+            from: Party::Probe,
+            sent: Timestamp::from_micros(0),
+            applied: 0,
+            returned: false,
+            what: What::Other,
+        };
+        let mut calls = Calls::default();
+        calls.note(CallNo(0), call());
+        calls.note(CallNo(10_000_000), call());
+        assert_eq!(calls.calls.len(), 1);
+        assert!(calls.forgot(CallNo(0)) && calls.get_mut(CallNo(10_000_000)).is_some());
     }
 }

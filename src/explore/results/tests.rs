@@ -168,7 +168,7 @@ fn a_batch_counts_no_more_than_its_seeds_and_a_file_stays_in_its_directory() {
         }))
     };
     assert!(named("charge-card-log-dense-seed-7.json"));
-    for name in ["../up.json", "/tmp/there.json", "a/b.json", "..", "", ".json", "results.jsonl", "a\\b.json"] {
+    for name in ["../up.json", "/there.json", "a/b.json", "..", "", ".json", "results.jsonl", "a\\b.json"] {
         assert!(!named(name), "{name}");
     }
 }
