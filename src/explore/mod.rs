@@ -1,6 +1,6 @@
-//! Ways to choose schedules, one file each: [`sweep`], [`exhaust`], [`holds`], [`replay`]; [`shrink`](mod@shrink), which makes a
-//! failure small; and [`explain`], which varies one that fails. [`recorded`] and [`diff`](mod@diff) look at histories that were
-//! written down.
+//! Ways to choose schedules, one file each: [`sweep`], [`exhaust`], [`holds`], [`replay`]; [`mod@shrink`], which makes a
+//! failure small; and [`mod@explain`], which varies one that fails. [`recorded`] and [`mod@diff`] look at histories that
+//! were written down.
 //!
 //! Nothing here knows how a world is built or judged: whatever is a [`Subject`] can be explored. Nothing here
 //! reads a clock or prints: who calls hears [`News`] and may [`Halt`] the work. What is found depends on the
