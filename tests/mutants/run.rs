@@ -22,6 +22,9 @@ const COPIED: &[&str] = &["Cargo.toml", "Cargo.lock", "src", "scenarios", "bench
 /// Seeds of each scenario.
 const SEEDS: &str = "500";
 
+/// How long exhaust goes on while it finds nothing.
+const EACH: &str = "1m";
+
 /// A command that takes longer than this is ended: the mutant hangs.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -188,7 +191,7 @@ fn build(copy: &Path, target: &Path) -> io::Result<PathBuf> {
 
 fn judge(binary: &Path, sound: &Path, copy: &Path) -> io::Result<Verdict> {
     let exhaust =
-        look(binary, copy, &["exhaust", "scenarios", "--fail-fast", "--budget", "2m", "--json", "--out", "one"])?;
+        look(binary, copy, &["exhaust", "scenarios", "--fail-fast", "--budget", EACH, "--json", "--out", "one"])?;
     let sweep =
         look(binary, copy, &["sweep", "scenarios", "--fail-fast", "--seeds", SEEDS, "--json", "--out", "many"])?;
     let (mut shrunk, mut least, mut replays) = (None, None, None);
@@ -199,12 +202,23 @@ fn judge(binary: &Path, sound: &Path, copy: &Path) -> io::Result<Verdict> {
         let holds = run(sound, copy, &["replay", file])?.0 == Some(0);
         replays = Some(fails && holds);
         let scenario = format!("scenarios/{scenario}.json");
-        let all = look(binary, copy, &["exhaust", &scenario, "--budget", "1m", "--json", "--out", "least"])?;
-        let same = |failure: &&Value| failure["invariant"] == sweep.failure["invariant"];
-        let failures = all.failure.as_array().into_iter().flatten().filter(same);
-        least = failures.filter_map(|failure| Some(failure["deviations"].as_array()?.len() as u64)).min();
+        least = fewest(binary, copy, &scenario, &sweep.failure["invariant"])?;
     }
     Ok(Verdict { exhaust, sweep, shrunk, least, replays })
+}
+
+/// The fewest deviations with which exhaust violates the invariant in the scenario: none or one, else two.
+fn fewest(binary: &Path, copy: &Path, scenario: &str, invariant: &Value) -> io::Result<Option<u64>> {
+    for depth in ["1", "2"] {
+        let arguments = ["exhaust", scenario, "--depth", depth, "--budget", EACH, "--json", "--out", "least"];
+        let all = look(binary, copy, &arguments)?;
+        let same = all.failure.as_array().into_iter().flatten().filter(|failure| failure["invariant"] == *invariant);
+        let sizes = same.filter_map(|failure| Some(failure["deviations"].as_array()?.len() as u64));
+        if let Some(least) = sizes.min() {
+            return Ok(Some(least));
+        }
+    }
+    Ok(None)
 }
 
 /// Runs a command that searches; how many schedules it played, and what was broken.
