@@ -166,10 +166,10 @@ fn value_types_survive_json() {
     bench.deliver("assistant/ann", "m1", "shop");
     check(bench.lease("w1"));
     let effect = Effect::new(run_id(1), Step(2), "email.send".into(), Json::new(json!({"to": "ann"})));
-    check(EffectResult::refused(effect.id, "no such mailbox"));
+    check(EffectResult::refused(effect.id, "no such mailbox", None));
     check(effect);
     check(Wakeup::Timer { at: at("2025-05-11T20:00:00Z") });
-    check(RunHandle { run_id: run_id(2), agent_id: agent("assistant/x"), parent_run: run_id(1) });
+    check(RunHandle { run_id: run_id(2), agent_id: agent("assistant/x"), parent_run: Some(run_id(1)) });
     check(RunResult {
         run_id: run_id(2),
         status: RunStatus::Failed,
@@ -314,14 +314,7 @@ fn an_id_is_accepted_once_also_in_flight_and_after_its_ack() {
 #[test]
 fn a_created_run_is_pending_and_its_first_lease_is_attempt_0() {
     let bench = Bench::new();
-    let spec = RunSpec {
-        run: run_id(1),
-        agent: agent("assistant/ann"),
-        parent: None,
-        tree: run_id(1),
-        retention: Retention::Run,
-        settings: SpecDefaults::default(),
-    };
+    let spec = RunSpec::root(run_id(1), agent("assistant/ann"), SpecDefaults::default());
     assert_eq!(ready(bench.store.create(spec.clone(), None)), Ok(Created::Created));
     assert_eq!(bench.status(run_id(1)), RunStatus::Pending);
     let lease = bench.lease("w1");

@@ -351,7 +351,7 @@ fn a_tool_is_slow_refuses_or_cannot_vouch() {
     let (took, performed, happened) = told(Fault::ToolSlow { takes });
     assert!(took > takes && matches!(performed, Performed::Done(_)) && happened == 1);
     let (_, performed, happened) = told(Fault::ToolRefuses);
-    assert!(matches!(performed, Performed::Refused(_)) && happened == 0);
+    assert!(matches!(performed, Performed::Refused { .. }) && happened == 0);
     for happens in [true, false] {
         let (_, performed, happened) = told(Fault::ToolUnknown { happened: happens });
         assert!(performed == Performed::Unknown && happened == usize::from(happens));

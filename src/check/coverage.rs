@@ -253,7 +253,7 @@ fn about(facts: &mut Facts, asked: &Asked, what: &What) -> Option<RunAt> {
                 let agent = facts.agent_at(agent);
                 facts.agents[agent].live
             }
-            About::Neither => None,
+            About::Topic(_) | About::Neither => None,
         }),
     }
 }

@@ -185,7 +185,7 @@ impl Runs {
                         self.list[*place].status = *to;
                     }
                 }
-                Change::Stored { .. } | Change::Settled { .. } => {}
+                _ => {}
             }
         }
         if let Answer::Store(Reply::Leases(leases)) = answer {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Asked;
-use crate::kernel::{AgentId, Body, Ending, Request, RunId};
+use crate::kernel::{AgentId, Body, Ending, Request, RunId, TopicId};
 
 macro_rules! called {
     ($($what:ident $words:literal;)+) => {
@@ -68,6 +68,9 @@ called! {
     Receiver "receiver";
     Register "register";
     Create "create";
+    Reserve "reserve";
+    ReturnUnit "return_unit";
+    Detach "detach";
     Spec "spec";
     Wake "wake";
     Resume "resume";
@@ -81,6 +84,12 @@ called! {
     Signal "signal";
     Timer "timer";
     Claim "claim";
+    Follow "follow";
+    Unfollow "unfollow";
+    FollowersOf "followers_of";
+    Following "following";
+    Spend "spend";
+    Totals "totals";
     Put "put";
     Get "get";
     Perform "perform";
@@ -162,6 +171,9 @@ impl Called {
             Request::Receiver { .. } => Called::Receiver,
             Request::Register { .. } => Called::Register,
             Request::Create { .. } => Called::Create,
+            Request::Reserve { .. } => Called::Reserve,
+            Request::ReturnUnit { .. } => Called::ReturnUnit,
+            Request::Detach { .. } => Called::Detach,
             Request::Spec { .. } => Called::Spec,
             Request::Wake { .. } => Called::Wake,
             Request::Resume { .. } => Called::Resume,
@@ -175,25 +187,33 @@ impl Called {
             Request::Signal { .. } => Called::Signal,
             Request::Timer { .. } => Called::Timer,
             Request::Claim { .. } => Called::Claim,
+            Request::Follow { .. } => Called::Follow,
+            Request::Unfollow { .. } => Called::Unfollow,
+            Request::FollowersOf { .. } => Called::FollowersOf,
+            Request::Following { .. } => Called::Following,
+            Request::Spend { .. } => Called::Spend,
+            Request::Totals { .. } => Called::Totals,
             Request::Put { .. } => Called::Put,
             Request::Get { .. } => Called::Get,
         }
     }
 }
 
-/// What a call is about: a run, or else the mailbox of an address.
+/// What a call is about: a run, or else the mailbox of an address, or a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About<'a> {
     /// A run.
     Run(RunId),
     /// An address's mailbox, whoever is behind it.
     Mailbox(&'a AgentId),
-    /// Neither, as far as the call itself tells.
+    /// A topic, whoever follows it.
+    Topic(&'a TopicId),
+    /// None of these, as far as the call itself tells.
     Neither,
 }
 
 impl Asked {
-    /// The run, or mailbox, that the call is about.
+    /// The run, mailbox or topic that the call is about.
     pub fn about(&self) -> About<'_> {
         let request = match self {
             Asked::Outside(perform) => return About::Run(perform.run),
@@ -207,6 +227,10 @@ impl Asked {
             | Request::Drain { run, .. }
             | Request::Ack { run, .. }
             | Request::Nack { run, .. }
+            | Request::ReturnUnit { run }
+            | Request::Detach { run }
+            | Request::Spend { run, .. }
+            | Request::Totals { run }
             | Request::Spec { run }
             | Request::Wake { run, .. }
             | Request::Resume { run }
@@ -216,12 +240,18 @@ impl Asked {
             | Request::Timer { run, .. }
             | Request::Claim { run, .. } => About::Run(*run),
             Request::Heartbeat { lease } | Request::Release { lease, .. } => About::Run(lease.run),
+            Request::Reserve { agent, .. } => About::Mailbox(agent),
+            Request::Follow { subscription, .. } | Request::Unfollow { subscription, .. } => {
+                About::Topic(&subscription.topic)
+            }
+            Request::FollowersOf { topic } => About::Topic(topic),
             Request::Create { spec, .. } => About::Run(spec.run),
             Request::Deliver { to: agent, .. }
             | Request::PendingCount { agent }
             | Request::DeadLetters { agent }
             | Request::Redrive { agent, .. }
             | Request::Receiver { agent, .. }
+            | Request::Following { agent }
             | Request::RunOf { agent } => About::Mailbox(agent),
             Request::Lookup { .. }
             | Request::Record { .. }

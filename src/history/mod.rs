@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::{
     AgentId, Arrival, Attempt, CallError, EffectId, Json, Message, MessageId, Name, Perform, Performed, Reply, Request,
-    RunId, RunStatus, Span, Step, Timestamp, Trigger, Wait, WorkerId,
+    RunId, RunStatus, Span, Spend, Step, Subscription, Timestamp, Trigger, Wait, WorkerId,
 };
 
 /// What is known of a world before it starts; bounds are taken from it.
@@ -258,6 +258,52 @@ pub enum Change {
         message: MessageId,
         /// Its number of arrival.
         arrival: Arrival,
+    },
+    /// A child was reserved: it holds its address and a unit of its tree's budget.
+    Reserved {
+        /// The child.
+        run: RunId,
+        /// Its address.
+        agent: AgentId,
+        /// Its parent.
+        parent: RunId,
+        /// The parent's step.
+        step: Step,
+        /// The root of its tree.
+        tree: RunId,
+    },
+    /// A reserved child that was never created is gone with its parent's end: address and unit are free.
+    Swept {
+        /// The child.
+        run: RunId,
+    },
+    /// A run gave the unit of its tree's budget back.
+    Returned {
+        /// The run.
+        run: RunId,
+    },
+    /// A run went over to another tree, with all that it holds of the budget.
+    Replanted {
+        /// The run.
+        run: RunId,
+        /// The root of its tree from now on.
+        tree: RunId,
+    },
+    /// An agent follows a topic from now on, or does so no more.
+    Following {
+        /// Who, and what.
+        subscription: Subscription,
+        /// Whether it follows now.
+        follows: bool,
+    },
+    /// Something was spent, under a key that was not known.
+    Spent {
+        /// The root of the tree.
+        tree: RunId,
+        /// The effect.
+        key: EffectId,
+        /// How much.
+        amounts: Spend,
     },
     /// A message was settled: acked, or made a dead letter.
     Settled {

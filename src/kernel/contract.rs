@@ -4,6 +4,7 @@
 
 #![expect(async_fn_in_trait, reason = "one worker is one single-threaded executor: futures need not be Send")]
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::*;
@@ -233,81 +234,90 @@ impl<S: Store + ?Sized> Scheduler for S {}
 impl<S: Store + ?Sized> SignalBus for S {}
 impl<S: Store + ?Sized> Artifacts for S {}
 
-/// Spawns, joins and cancels child runs. The shape is settled; the implementation is to come.
-pub trait Supervisor {
-    /// Spawns a child of `parent`: the same child on every replay of the step.
-    async fn spawn(
-        &self,
-        child_agent: AgentId,
-        parent: RunId,
-        supervision: Supervision,
-        boot: Message,
-    ) -> Result<RunHandle, SpawnDenied>;
+/// What a parent asks of the scheduler about its children.
+pub trait Nursery: Store {
+    /// Holds a unit of the tree's budget and an address for the child of a step. Keyed by the parent and the step: every
+    /// repeat hears the same, a refusal included, though not [`Reserved::Ending`].
+    async fn reserve(&self, lease: LeaseKey, step: Step, child_agent: AgentId) -> Result<Reserved, CallError> {
+        ask!(self, Request::Reserve { lease, step, agent: child_agent }, Reply::Reserved(reserved) => reserved)
+    }
 
-    /// Waits for the end of a child.
-    async fn join(&self, handle: RunHandle) -> RunResult;
+    /// Gives back the unit that `run` holds; nothing when it holds none.
+    async fn return_unit(&self, run: RunId) -> Result<(), CallError> {
+        ask!(self, Request::ReturnUnit { run }, Reply::Done => ())
+    }
 
-    /// Cancels a child and all below it.
-    async fn cancel(&self, handle: RunHandle, reason: Name);
-
-    /// The children whose end is not in the parent's log.
-    async fn children_of(&self, parent: RunId) -> Vec<RunHandle>;
+    /// Makes `run` and all below it a tree of their own; nothing when it is the root of one.
+    async fn detach(&self, run: RunId) -> Result<(), CallError> {
+        ask!(self, Request::Detach { run }, Reply::Done => ())
+    }
 }
 
-/// A child was refused, for good.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("spawn of `{agent}` denied: {reason}")]
-pub struct SpawnDenied {
-    /// Who was wanted.
-    pub agent: AgentId,
-    /// Why not.
-    pub reason: Name,
-}
+/// The durable list of followers.
+pub trait FollowGraph: Store {
+    /// `follower` follows `topic` from `stamp` on, unless a later stamp says otherwise. Repeats change nothing.
+    async fn follow(&self, follower: AgentId, topic: TopicId, stamp: Stamp) -> Result<Subscription, CallError> {
+        let subscription = Subscription { follower, topic };
+        let request = Request::Follow { subscription: subscription.clone(), stamp };
+        ask!(self, request, Reply::Done => subscription)
+    }
 
-/// The durable list of followers. The shape is settled; the implementation is to come.
-pub trait FollowGraph {
-    /// `follower` follows `topic` from `stamp` on, unless a later stamp says otherwise.
-    async fn follow(&self, follower: AgentId, topic: TopicId, stamp: Stamp) -> Result<Subscription, CallError>;
+    /// Ends a subscription at `stamp`, unless a later stamp says otherwise. Safe on one that has ended.
+    async fn unfollow(&self, subscription: Subscription, stamp: Stamp) -> Result<(), CallError> {
+        ask!(self, Request::Unfollow { subscription, stamp }, Reply::Done => ())
+    }
 
-    /// Ends a subscription at `stamp`, unless a later stamp says otherwise.
-    async fn unfollow(&self, subscription: Subscription, stamp: Stamp) -> Result<(), CallError>;
-
-    /// Who follows `topic`: none twice.
-    async fn followers_of(&self, topic: TopicId) -> Result<Vec<AgentId>, CallError>;
+    /// Who follows `topic`: every follow that has returned, none twice.
+    async fn followers_of(&self, topic: TopicId) -> Result<Vec<AgentId>, CallError> {
+        ask!(self, Request::FollowersOf { topic }, Reply::Agents(agents) => agents)
+    }
 
     /// What `agent` follows.
-    async fn following(&self, agent: AgentId) -> Result<Vec<TopicId>, CallError>;
+    async fn following(&self, agent: AgentId) -> Result<Vec<TopicId>, CallError> {
+        ask!(self, Request::Following { agent }, Reply::Topics(topics) => topics)
+    }
 }
 
-/// How a publication reaches the followers. The shape is settled; the implementation is to come.
+/// What a tree has spent, each key once.
+pub trait Budget: Store {
+    /// Adds `amounts` to the tree of `run` under the key of an effect, unless the key was ever spent, and returns the
+    /// account of the tree. The store knows which tree it is: a detached run has another one than it began with.
+    async fn spend(&self, run: RunId, key: EffectId, amounts: Spend) -> Result<Account, CallError> {
+        ask!(self, Request::Spend { run, key, amounts }, Reply::Account(account) => account)
+    }
+
+    /// The account of the tree of `run`.
+    async fn totals(&self, run: RunId) -> Result<Account, CallError> {
+        ask!(self, Request::Totals { run }, Reply::Account(account) => account)
+    }
+}
+
+impl<S: Store + ?Sized> Nursery for S {}
+impl<S: Store + ?Sized> FollowGraph for S {}
+impl<S: Store + ?Sized> Budget for S {}
+
+/// Spawns, joins and cancels child runs, in the name of one parent (requirement page, "SupervisorProtocol").
+pub trait Supervisor {
+    /// Why a call gave no value.
+    type Error;
+
+    /// Spawns a child at an address: the same child on every replay of the step.
+    async fn spawn(&self, child_agent: AgentId, supervision: Supervision, boot: Json)
+    -> Result<RunHandle, Self::Error>;
+
+    /// Waits for the end of a child.
+    async fn join(&self, handle: &RunHandle) -> Result<RunResult, Self::Error>;
+
+    /// Cancels a child and all below it.
+    async fn cancel(&self, handle: &RunHandle, reason: Name) -> Result<(), Self::Error>;
+
+    /// The children whose end is not in the parent's log.
+    async fn children_of(&self) -> Result<Vec<RunHandle>, Self::Error>;
+}
+
+/// How a publication reaches the followers (requirement page, "FanoutStrategy").
 pub trait FanoutStrategy {
-    /// Brings `message` to every follower of `topic`, once each, and waits for none of them for ever.
-    async fn publish<G: FollowGraph, I: Inbox>(
-        &self,
-        topic: TopicId,
-        message: Message,
-        graph: &G,
-        inbox: &I,
-    ) -> Result<(), CallError>;
-}
-
-/// What a tree has spent, each key once. The shape is settled; the implementation is to come.
-pub trait Budget {
-    /// Adds `amounts` under `key` unless the key is known, and returns the totals.
-    async fn spend(&self, tree: RunId, key: Name, amounts: Spend) -> Result<Spend, CallError>;
-
-    /// The totals of a tree.
-    async fn totals(&self, tree: RunId) -> Result<Spend, CallError>;
-}
-
-/// What a parent asks of the scheduler about its children. The shape is settled; the implementation is to come.
-pub trait Nursery {
-    /// Holds a unit of the tree's budget and an address for the child of a step.
-    async fn reserve(&self, lease: LeaseKey, step: Step, child_agent: AgentId) -> Result<Reserved, CallError>;
-
-    /// Gives back the unit that `run` holds.
-    async fn return_unit(&self, run: RunId) -> Result<(), CallError>;
-
-    /// Makes `run` the root of a tree of its own.
-    async fn detach(&self, run: RunId) -> Result<(), CallError>;
+    /// Brings `message` to every follower of `topic`, once each under the message's own id, and ends when all have it:
+    /// a follower that is slow to be reached delays no other one. A repeat changes nothing for who has it.
+    fn publish(&self, topic: TopicId, message: Message, store: Rc<dyn Store>, host: Rc<dyn Host>) -> Task;
 }

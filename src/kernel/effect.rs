@@ -102,8 +102,12 @@ impl EffectResult {
     }
 
     /// The tool refused: the effect surely did not happen.
-    pub fn refused(effect_id: EffectId, reason: &str) -> Self {
-        let value = Json::new(json!({ "code": "refused", "reason": reason }));
+    pub fn refused(effect_id: EffectId, reason: &str, after: Option<Span>) -> Self {
+        let mut value = json!({ "code": "refused", "reason": reason });
+        if let Some(after) = after {
+            value["after"] = after.to_string().into();
+        }
+        let value = Json::new(value);
         EffectResult { effect_id, status: EffectStatus::Error, value, artifact_ref: None }
     }
 
@@ -116,6 +120,11 @@ impl EffectResult {
     /// Whether this is the verdict `in_doubt`.
     pub fn is_in_doubt(&self) -> bool {
         self.status == EffectStatus::Error && self.value.get("code").and_then(Value::as_str) == Some("in_doubt")
+    }
+
+    /// How long to wait before the next try, where a refusal says so.
+    pub fn retry_after(&self) -> Option<Span> {
+        self.value.get("after")?.as_str()?.parse().ok()
     }
 
     /// Whether this is a refusal.
@@ -148,8 +157,14 @@ pub struct Perform {
 pub enum Performed {
     /// It happened; the answer.
     Done(Json),
-    /// It surely did not happen; the reason.
-    Refused(Name),
+    /// It surely did not happen.
+    Refused {
+        /// Why.
+        reason: Name,
+        /// How long to wait before the next try, where the tool says so (a rate limit).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<Span>,
+    },
     /// The tool cannot vouch for either.
     Unknown,
 }

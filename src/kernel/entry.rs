@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::time::serde_as_text;
 use super::{
-    AgentId, Attempt, Effect, EffectId, EffectResult, IdError, Json, Message, Name, Policy, Received, RunId, RunSpec,
-    RunStatus, Seq, Span, Step, Timestamp, TopicId, Trigger, Version, Wait, Wakeup,
+    AgentId, ArtifactRef, Attempt, Effect, EffectId, EffectResult, IdError, Json, Message, Name, Policy, Received,
+    RunId, RunResult, RunSpec, RunStatus, Seq, Span, Step, Timestamp, TopicId, Trigger, Version, Wait, Wakeup,
 };
 
 /// One immutable line of a run's log.
@@ -315,10 +315,10 @@ pub enum Body {
     },
     /// `child.completed`: a child has ended; written by the child's worker.
     ChildCompleted {
-        /// The child.
-        child_run: RunId,
-        /// How it ended.
-        ending: Ending,
+        /// How it ended; without its output when that is large.
+        result: Box<RunResult>,
+        /// Where the whole result is, when its output is larger than [`super::INLINE_BYTES_MAX`].
+        result_ref: Option<ArtifactRef>,
     },
     /// `message.sent`: a message is announced.
     MessageSent {
@@ -364,6 +364,8 @@ pub enum Body {
         opening: Opening,
         /// How long it may last.
         limit: Option<Span>,
+        /// The child whose end a `join` waits for.
+        child: Option<RunId>,
     },
     /// `timer.fired`: a wait ended by its limit.
     TimerFired {
@@ -562,9 +564,10 @@ enum Known {
     },
     #[serde(rename = "child.completed")]
     ChildCompleted {
-        child_run: RunId,
         #[serde(flatten)]
-        ending: Ending,
+        result: Box<RunResult>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result_ref: Option<ArtifactRef>,
     },
     #[serde(rename = "message.sent")]
     MessageSent {
@@ -600,6 +603,8 @@ enum Known {
         #[serde(flatten)]
         opening: Opening,
         limit: Option<Span>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        child: Option<RunId>,
     },
     #[serde(rename = "timer.fired")]
     TimerFired { step: Step },
@@ -678,12 +683,12 @@ macro_rules! convert {
             ToolResult { step, result },
             ChildSpawned { opening, spec, boot },
             SpawnDenied { opening, agent, reason },
-            ChildCompleted { child_run, ending },
+            ChildCompleted { result, result_ref },
             MessageSent { opening, to, message },
             TopicPublished { opening, topic, message },
             ReplySent { opening, question, answer },
             AskSent { opening, to, message, limit },
-            TimerSet { opening, limit },
+            TimerSet { opening, limit, child },
             TimerFired { step },
             SignalReceived { step, name, id, payload },
             AskResolved { step, outcome },
@@ -774,9 +779,18 @@ mod tests {
         let opening = Opening { step: Step(3), group: None, call: CallKind::Sleep, digest: Digest(0xab) };
         let ending = Ending::Failed { code: FailureCode::Poisoned, error: "e".into(), in_doubt: vec![EffectId(1)] };
         let bodies = [
-            Body::TimerSet { opening, limit: Some(Span::from_secs(3)) },
-            Body::Ended(ending.clone()),
-            Body::ChildCompleted { child_run: RunId::from_parts(3, 4), ending },
+            Body::TimerSet { opening, limit: Some(Span::from_secs(3)), child: None },
+            Body::Ended(ending),
+            Body::ChildCompleted {
+                result: Box::new(RunResult {
+                    run_id: RunId::from_parts(3, 4),
+                    status: RunStatus::Completed,
+                    output: Some(Json::new(json!({"n": 1}))),
+                    error: None,
+                    metadata: Json::empty(),
+                }),
+                result_ref: None,
+            },
             Body::Other { kind: "app.note".into(), payload: Json::new(json!({"free": [1, null]})) },
             Body::StepValue { opening, value: Json::null() },
         ];

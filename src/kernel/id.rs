@@ -87,6 +87,13 @@ serde_as_text!(AgentId);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TopicId(Arc<str>);
 
+impl TopicId {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 impl FromStr for TopicId {
     type Err = IdError;
     fn from_str(text: &str) -> Result<Self, IdError> {

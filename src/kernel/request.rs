@@ -33,6 +33,9 @@ pub enum Request {
     Receiver { agent: AgentId, message: MessageId },
     Register { kind: Name, version: Version, defaults: SpecDefaults },
     Create { spec: Box<RunSpec>, boot: Option<Message> },
+    Reserve { lease: LeaseKey, step: Step, agent: AgentId },
+    ReturnUnit { run: RunId },
+    Detach { run: RunId },
     Spec { run: RunId },
     Wake { run: RunId, wakeup: Wakeup },
     Resume { run: RunId },
@@ -46,6 +49,12 @@ pub enum Request {
     Signal { run: RunId, name: Name, payload: Json, id: Name },
     Timer { run: RunId, step: Step, at: Timestamp },
     Claim { run: RunId, step: Step, wait: ClaimWait },
+    Follow { subscription: Subscription, stamp: Stamp },
+    Unfollow { subscription: Subscription, stamp: Stamp },
+    FollowersOf { topic: TopicId },
+    Following { agent: AgentId },
+    Spend { run: RunId, key: EffectId, amounts: Spend },
+    Totals { run: RunId },
     Put { bytes: Arc<[u8]> },
     Get { artifact: ArtifactRef },
 }
@@ -70,6 +79,9 @@ impl Request {
             Request::Receiver { .. } => "receiver",
             Request::Register { .. } => "register",
             Request::Create { .. } => "create",
+            Request::Reserve { .. } => "reserve",
+            Request::ReturnUnit { .. } => "return_unit",
+            Request::Detach { .. } => "detach",
             Request::Spec { .. } => "spec",
             Request::Wake { .. } => "wake",
             Request::Resume { .. } => "resume",
@@ -83,6 +95,12 @@ impl Request {
             Request::Signal { .. } => "signal",
             Request::Timer { .. } => "timer",
             Request::Claim { .. } => "claim",
+            Request::Follow { .. } => "follow",
+            Request::Unfollow { .. } => "unfollow",
+            Request::FollowersOf { .. } => "followers_of",
+            Request::Following { .. } => "following",
+            Request::Spend { .. } => "spend",
+            Request::Totals { .. } => "totals",
             Request::Put { .. } => "put",
             Request::Get { .. } => "get",
         }
@@ -144,12 +162,14 @@ pub enum Reply {
     Count(u64),
     /// Of dead_letters.
     DeadLetters(Vec<DeadLetterEntry>),
-    /// Of ack, nack, register, wake, resume, cancel, timer.
+    /// Of ack, nack, register, return_unit, detach, wake, resume, cancel, timer, follow, unfollow.
     Done,
     /// Of receiver and run_of.
     Run(Option<RunId>),
     /// Of create.
     Created(Created),
+    /// Of reserve.
+    Reserved(Reserved),
     /// Of spec.
     Spec(Option<Arc<RunSpec>>),
     /// Of lease.
@@ -166,6 +186,12 @@ pub enum Reply {
     Signalled(Signalled),
     /// Of claim.
     Claimed(Option<Claimed>),
+    /// Of followers_of.
+    Agents(Vec<AgentId>),
+    /// Of following.
+    Topics(Vec<TopicId>),
+    /// Of spend and totals.
+    Account(Account),
     /// Of put.
     Stored(ArtifactRef),
     /// Of get.

@@ -136,6 +136,12 @@ pub struct SpecDefaults {
     pub deadline: Option<Deadline>,
     /// The most messages of its first drain.
     pub batch: u32,
+    /// How many runs its tree may have, while it is the root of one.
+    #[serde(skip_serializing_if = "SpawnBudget::is_default")]
+    pub spawn_budget: SpawnBudget,
+    /// How much its tree may spend, while it is the root of one.
+    #[serde(skip_serializing_if = "Limits::is_default")]
+    pub limits: Limits,
 }
 
 impl Default for SpecDefaults {
@@ -146,6 +152,8 @@ impl Default for SpecDefaults {
             retry: RunRetryPolicy::default(),
             deadline: None,
             batch: 100,
+            spawn_budget: SpawnBudget::default(),
+            limits: Limits::default(),
         }
     }
 }
@@ -165,9 +173,20 @@ pub struct RunSpec {
     /// What becomes of it when its parent ends.
     #[serde(default)]
     pub retention: Retention,
+    /// When its parent must have ended: so must it, whatever its own deadline says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_deadline: Option<Timestamp>,
     /// The rest, as for runs made by mail.
     #[serde(flatten)]
     pub settings: SpecDefaults,
+}
+
+impl RunSpec {
+    /// A run without a parent: the root of its tree.
+    pub fn root(run: RunId, agent: AgentId, settings: SpecDefaults) -> Self {
+        let (parent, parent_deadline) = (None, None);
+        RunSpec { run, agent, parent, tree: run, retention: Retention::default(), parent_deadline, settings }
+    }
 }
 
 /// What happened that a sleeping run may have waited for (requirement page, "Wakeup").
@@ -384,6 +403,10 @@ pub struct RunView {
     pub waits: Vec<Wait>,
     /// Whether a halt keeps it asleep.
     pub halted: bool,
+    /// Whether it is reserved for a parent that has not created it yet; its status is `pending` then, though no
+    /// worker can lease it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reserved: bool,
 }
 
 /// A spawned run, as its parent knows it.
@@ -393,8 +416,9 @@ pub struct RunHandle {
     pub run_id: RunId,
     /// Its address.
     pub agent_id: AgentId,
-    /// Its parent.
-    pub parent_run: RunId,
+    /// The run that spawned it; none for a root, which the asker of a question may come to know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_run: Option<RunId>,
 }
 
 /// The terminal output of a run: a fold of its log.
@@ -402,9 +426,9 @@ pub struct RunHandle {
 pub struct RunResult {
     /// The run.
     pub run_id: RunId,
-    /// Its terminal status.
+    /// Its terminal status; `running` in the answer to a question that a run gave before its end.
     pub status: RunStatus,
-    /// What it completed with.
+    /// What it completed with, or what it answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Json>,
     /// Why it failed or was cancelled.
@@ -460,13 +484,16 @@ pub enum AskOutcome {
     },
 }
 
-/// Tree position and limits of a child.
+/// What a parent says about a child beyond what its agent type is registered with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Supervision {
     /// What becomes of it when its parent ends.
     pub retention: Retention,
-    /// How many runs its tree may have.
-    pub budget: SpawnBudget,
+    /// When it must have ended; `None` for the registration's deadline. The parent's own deadline holds besides.
+    pub deadline: Option<Deadline>,
+    /// Its place in the queue; `None` for the registration's.
+    pub priority: Option<Priority>,
 }
 
 /// How many runs of a tree, its root included, may be there at once.
@@ -474,6 +501,45 @@ pub struct Supervision {
 pub struct SpawnBudget {
     /// The most runs.
     pub max_agents: u32,
+}
+
+impl SpawnBudget {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How much a tree may spend. A call begins only while what is spent is below each limit; one that is under way may
+/// carry the total beyond it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Model tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Cost in millionths of the currency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
+    /// Model turns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u64>,
+}
+
+impl Limits {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The first limit that `spent` has reached: `tokens`, `cost` or `turns`.
+    pub fn reached(&self, spent: &Spend) -> Option<&'static str> {
+        let over = |limit: Option<u64>, spent: u64| limit.is_some_and(|limit| spent >= limit);
+        let all = [
+            ("tokens", over(self.tokens, spent.tokens)),
+            ("cost", over(self.cost_micros, spent.cost_micros)),
+            ("turns", over(self.turns, spent.turns)),
+        ];
+        all.into_iter().find_map(|(name, is_over)| is_over.then_some(name))
+    }
 }
 
 impl Default for SpawnBudget {
@@ -486,10 +552,15 @@ impl Default for SpawnBudget {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reserved {
-    /// Unit and address are held for this child.
+    /// Unit and address are held for this child. What its agent type is registered with stands in for what its
+    /// parent does not say.
     Reserved {
         /// The child.
         child_run: RunId,
+        /// The tree that it belongs to.
+        tree: RunId,
+        /// What the type is registered with.
+        defaults: Box<SpecDefaults>,
     },
     /// Refused for good: every repeat of the step hears the same.
     Denied {
@@ -520,8 +591,9 @@ pub struct Stamp {
     pub step: Step,
 }
 
-/// What a tree has spent.
+/// What was spent, by a call or by a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Spend {
     /// Model tokens.
     pub tokens: u64,
@@ -529,6 +601,27 @@ pub struct Spend {
     pub cost_micros: u64,
     /// Model turns.
     pub turns: u64,
+}
+
+impl Spend {
+    /// Both together; each part ends at the greatest number.
+    #[must_use]
+    pub fn plus(self, other: Spend) -> Spend {
+        Spend {
+            tokens: self.tokens.saturating_add(other.tokens),
+            cost_micros: self.cost_micros.saturating_add(other.cost_micros),
+            turns: self.turns.saturating_add(other.turns),
+        }
+    }
+}
+
+/// What a tree has spent, and what it may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Account {
+    /// What it has spent.
+    pub spent: Spend,
+    /// What it may spend, as its root was made.
+    pub limits: Limits,
 }
 
 #[cfg(test)]

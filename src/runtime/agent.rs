@@ -5,7 +5,7 @@ use std::future::Future;
 use std::rc::Rc;
 
 use super::Context;
-use crate::kernel::{EffectId, Json, Message, Name, SpecDefaults, Task, Version};
+use crate::kernel::{AgentId, EffectId, Json, Message, MessageId, Name, RunId, Span, SpecDefaults, Task, Version};
 
 /// A piece of work that survives its worker: everything it does to the world goes through its [`Context`], and
 /// given the same answers it asks for the same steps in the same order.
@@ -79,12 +79,52 @@ pub enum StepError {
         effect_id: EffectId,
         /// The tool's reason.
         reason: Name,
+        /// How long to wait before another try, where the tool says so.
+        after: Option<Span>,
     },
     /// Nobody can tell whether the effect happened. The same in every replay.
     #[error("nobody can tell whether effect {effect_id} happened")]
     InDoubt {
         /// The effect.
         effect_id: EffectId,
+    },
+    /// The model answered, and was paid, but what it said is no JSON document. The same in every replay.
+    #[error("the answer of model call {effect_id} is no JSON document")]
+    Malformed {
+        /// The effect.
+        effect_id: EffectId,
+    },
+    /// The budget of the run's tree is spent: the call was not made. The same in every replay.
+    #[error("the budget is spent: {limit}")]
+    BudgetExhausted {
+        /// Which limit was reached.
+        limit: Name,
+    },
+    /// A child was refused. The same in every replay.
+    #[error("spawn of `{agent}` denied: {reason}")]
+    SpawnDenied {
+        /// Who was wanted.
+        agent: AgentId,
+        /// Why not.
+        reason: Name,
+    },
+    /// The run is no child of this one. The same in every replay.
+    #[error("run {run} is no child of this run")]
+    NotAChild {
+        /// The run.
+        run: RunId,
+    },
+    /// Nobody knows the run. The same in every replay.
+    #[error("nobody knows run {run}")]
+    UnknownRun {
+        /// The run.
+        run: RunId,
+    },
+    /// The message is no question that waits for this run's answer. The same in every replay.
+    #[error("message `{message}` is no question that waits for an answer of this run")]
+    NotAQuestion {
+        /// The message.
+        message: MessageId,
     },
     /// Another step of the run was open. The run fails, whatever the agent makes of this.
     #[error("a step was asked for while another was open")]
@@ -99,6 +139,12 @@ impl StepError {
             StepError::DeadlineExceeded => "DeadlineExceeded",
             StepError::Refused { .. } => "Refused",
             StepError::InDoubt { .. } => "InDoubt",
+            StepError::Malformed { .. } => "Malformed",
+            StepError::BudgetExhausted { .. } => "BudgetExhausted",
+            StepError::SpawnDenied { .. } => "SpawnDenied",
+            StepError::NotAChild { .. } => "NotAChild",
+            StepError::UnknownRun { .. } => "UnknownRun",
+            StepError::NotAQuestion { .. } => "NotAQuestion",
             StepError::Overlapping => "OverlappingSteps",
         }
     }

@@ -9,8 +9,8 @@ use super::StepError;
 use super::seat::Seat;
 use super::step::Given;
 use crate::kernel::{
-    AgentId, AgentRunContext, Attempt, Cancellation, Json, Message, MessageId, Name, Policy, RunId, Span, Step,
-    Timestamp,
+    AgentId, AgentRunContext, AskOutcome, Attempt, Cancellation, Json, Message, MessageId, Name, Policy, RunHandle,
+    RunId, RunResult, RunStatusSummary, Span, Step, Supervision, Timestamp, TopicId,
 };
 
 /// The context of a run: every call of it is a journaled step, and a check.
@@ -47,7 +47,7 @@ impl EffectCall {
     }
 
     /// After a refusal it is tried again, up to `tries` times in all, each try a step of its own, with a sleep
-    /// of `pause` before it. Inside [`Context::all`] there is one try.
+    /// of `pause` before it, or as long as the refusal asked for if that is longer. Inside [`Context::all`] there is one try.
     #[must_use]
     pub fn tries(self, tries: u32, pause: Span) -> Self {
         EffectCall { tries, pause, ..self }
@@ -57,6 +57,83 @@ impl EffectCall {
     #[must_use]
     pub fn limit(self, limit: Span) -> Self {
         EffectCall { limit: Some(limit), ..self }
+    }
+}
+
+/// A call of a model, to be asked of [`Context::model`]: an effect that may be repeated, whose recorded answer is spent
+/// from the budget of the run's tree.
+///
+/// The outside world answers an object; its `usage` may hold `tokens` and `cost_micros`, and each recorded answer is one
+/// turn. Its `text` is what the model said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelCall {
+    pub(super) model: Name,
+    pub(super) args: Json,
+    pub(super) json: bool,
+    pub(super) tries: u32,
+    pub(super) pause: Span,
+    pub(super) limit: Option<Span>,
+}
+
+impl ModelCall {
+    /// Asks `model` with these arguments: one try, any text, the worker's time limit.
+    pub fn new(model: impl Into<Name>, args: impl Into<Json>) -> Self {
+        let (model, args) = (model.into(), args.into());
+        ModelCall { model, args, json: false, tries: 1, pause: Span::ZERO, limit: None }
+    }
+
+    /// The answer's `text` must be a JSON document: else the step fails with [`StepError::Malformed`].
+    #[must_use]
+    pub fn json(self) -> Self {
+        ModelCall { json: true, ..self }
+    }
+
+    /// After a refusal or a malformed answer it is tried again, up to `tries` times in all, each try a step of its own,
+    /// with a sleep of `pause` before it, or as long as the refusal asked for if that is longer. Inside [`Context::all`]
+    /// there is one try.
+    #[must_use]
+    pub fn tries(self, tries: u32, pause: Span) -> Self {
+        ModelCall { tries, pause, ..self }
+    }
+
+    /// After this long without an answer it is asked again.
+    #[must_use]
+    pub fn limit(self, limit: Span) -> Self {
+        ModelCall { limit: Some(limit), ..self }
+    }
+}
+
+/// A child to be spawned by [`Context::spawn`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpawnCall {
+    pub(super) target: SpawnTarget,
+    pub(super) boot: Json,
+    pub(super) supervision: Supervision,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum SpawnTarget {
+    At(AgentId),
+    OfType(Name),
+}
+
+impl SpawnCall {
+    /// A child at a given address. It is refused while another run lives there.
+    pub fn at(agent: AgentId, boot: impl Into<Json>) -> Self {
+        let (target, supervision) = (SpawnTarget::At(agent), Supervision::default());
+        SpawnCall { target, boot: boot.into(), supervision }
+    }
+
+    /// A child of a type, at a fresh address of its own: `type/<parent run>.<step>`.
+    pub fn of_type(kind: impl Into<Name>, boot: impl Into<Json>) -> Self {
+        let (target, supervision) = (SpawnTarget::OfType(kind.into()), Supervision::default());
+        SpawnCall { target, boot: boot.into(), supervision }
+    }
+
+    /// What the parent says about the child beyond what its type is registered with.
+    #[must_use]
+    pub fn supervision(self, supervision: Supervision) -> Self {
+        SpawnCall { supervision, ..self }
     }
 }
 
@@ -108,6 +185,55 @@ pub enum Call {
         /// How long at most.
         limit: Option<Span>,
     },
+    /// A call of a model; one try.
+    Model(ModelCall),
+    /// A child. Gives its handle.
+    Spawn(SpawnCall),
+    /// A wait for the end of a child. Gives its result, or null when the limit was over first.
+    Join {
+        /// The child.
+        child: RunHandle,
+        /// How long at most.
+        limit: Option<Span>,
+    },
+    /// The cancel of a child and all below it.
+    Cancel {
+        /// The child.
+        child: RunHandle,
+        /// Why.
+        reason: Name,
+    },
+    /// The children whose end is not in the log.
+    ChildrenOf,
+    /// A peek at a run.
+    Status(RunHandle),
+    /// A question.
+    Ask {
+        /// Who is asked.
+        to: AgentId,
+        /// The question.
+        data: Json,
+        /// How long at most.
+        limit: Span,
+    },
+    /// An answer.
+    Reply {
+        /// The question, as it was received.
+        question: Message,
+        /// The answer.
+        answer: Json,
+    },
+    /// A publication.
+    Emit {
+        /// The topic.
+        topic: TopicId,
+        /// The content.
+        data: Json,
+    },
+    /// The begin of a subscription.
+    Follow(TopicId),
+    /// The end of a subscription.
+    Unfollow(TopicId),
     /// The time.
     Now,
     /// A random number.
@@ -164,7 +290,9 @@ impl Context {
         let (tries, pause) = (call.tries.max(1), call.pause);
         for _ in 1..tries {
             match self.seat.one(Call::Effect(call.clone())).await {
-                Err(StepError::Refused { .. }) => self.sleep(pause).await?,
+                Err(StepError::Refused { after, .. }) => {
+                    self.sleep(after.map_or(pause, |after| pause.max(after))).await?
+                }
                 other => return other.map(Given::into_json),
             }
         }
@@ -260,6 +388,121 @@ impl Context {
         }
     }
 
+    /// Spawns a child, once: the same child on every replay. It is announced in this run's log before it can run.
+    ///
+    /// # Errors
+    /// Denied (its address is taken, or the tree's budget of runs is used up), the same in every replay; or the run is to
+    /// end.
+    pub async fn spawn(&self, call: SpawnCall) -> Result<RunHandle, StepError> {
+        self.seat.one(Call::Spawn(call)).await.map(Given::into_handle)
+    }
+
+    /// Waits for the end of a child of this run; `None` when the limit was over first. Any number of joins of one child
+    /// give the same result.
+    ///
+    /// # Errors
+    /// The run is no child of this one; or this one is to end.
+    pub async fn join(&self, child: &RunHandle, limit: Option<Span>) -> Result<Option<RunResult>, StepError> {
+        let child = child.clone();
+        self.seat.one(Call::Join { child, limit }).await.map(Given::into_result)
+    }
+
+    /// Cancels a child of this run and all below it. It will happen, whatever becomes of this run.
+    ///
+    /// # Errors
+    /// The run is no child of this one; or this one is to end.
+    pub async fn cancel(&self, child: &RunHandle, reason: impl Into<Name>) -> Result<(), StepError> {
+        let child = child.clone();
+        self.seat.one(Call::Cancel { child, reason: reason.into() }).await.map(drop)
+    }
+
+    /// The children of this run whose end is not in its log yet.
+    ///
+    /// # Errors
+    /// When the run is to end.
+    pub async fn children_of(&self) -> Result<Vec<RunHandle>, StepError> {
+        self.seat.one(Call::ChildrenOf).await.map(Given::into_handles)
+    }
+
+    /// A peek at a run, once. A child has ended only once this run's log says so.
+    ///
+    /// # Errors
+    /// Nobody knows such a run; or this one is to end.
+    pub async fn status(&self, run: &RunHandle) -> Result<RunStatusSummary, StepError> {
+        self.seat.one(Call::Status(run.clone())).await.map(Given::into_summary)
+    }
+
+    /// Asks another agent and waits for its answer, for `limit` at most.
+    ///
+    /// # Errors
+    /// When the run is to end. That nobody answered is an outcome.
+    pub async fn ask(&self, to: AgentId, data: Json, limit: Span) -> Result<AskOutcome, StepError> {
+        self.seat.one(Call::Ask { to, data, limit }).await.map(Given::into_outcome)
+    }
+
+    /// Answers a question that this run has received. A question without an answer when the run ends is answered with how
+    /// it ended.
+    ///
+    /// # Errors
+    /// The message is no question that this run has received, or was answered before; or the run is to end.
+    pub async fn reply(&self, question: &Message, answer: Json) -> Result<(), StepError> {
+        let question = question.clone();
+        self.seat.one(Call::Reply { question, answer }).await.map(drop)
+    }
+
+    /// Publishes a message to all who follow a topic, once, and returns its id: `<run>.<step>`.
+    ///
+    /// # Errors
+    /// When the run is to end.
+    pub async fn emit(&self, topic: TopicId, data: Json) -> Result<MessageId, StepError> {
+        let given = self.seat.one(Call::Emit { topic, data }).await?.into_json();
+        Ok(given.as_str().unwrap_or_default().into())
+    }
+
+    /// This agent follows a topic from now on.
+    ///
+    /// # Errors
+    /// When the run is to end.
+    pub async fn follow(&self, topic: TopicId) -> Result<(), StepError> {
+        self.seat.one(Call::Follow(topic)).await.map(drop)
+    }
+
+    /// This agent follows a topic no more.
+    ///
+    /// # Errors
+    /// When the run is to end.
+    pub async fn unfollow(&self, topic: TopicId) -> Result<(), StepError> {
+        self.seat.one(Call::Unfollow(topic)).await.map(drop)
+    }
+
+    /// Asks a model. The recorded answer is the answer in every replay, and is spent once.
+    ///
+    /// # Errors
+    /// The tree's budget is spent; refused; malformed; in doubt: the same in every replay. Or the run is to end.
+    pub async fn model(&self, call: ModelCall) -> Result<Json, StepError> {
+        let (tries, pause) = (call.tries.max(1), call.pause);
+        for _ in 1..tries {
+            match self.seat.one(Call::Model(call.clone())).await {
+                Err(StepError::Refused { after, .. }) => {
+                    self.sleep(after.map_or(pause, |after| pause.max(after))).await?
+                }
+                Err(StepError::Malformed { .. }) => self.sleep(pause).await?,
+                other => return other.map(Given::into_json),
+            }
+        }
+        self.seat.one(Call::Model(call)).await.map(Given::into_json)
+    }
+
+    /// Whether this run takes the branch that the change named `change` brought into the agent's code. A run that comes
+    /// here for the first time does; one whose log was written by code without the change keeps its old branch, and no
+    /// step is taken. The first answer is the run's answer.
+    ///
+    /// # Errors
+    /// When the run is to end.
+    pub async fn version(&self, change: impl Into<Name>) -> Result<bool, StepError> {
+        self.seat.version(change.into()).await
+    }
+
     /// Makes single calls together: all run to their end. The results stand in the order of the calls; a
     /// signal is `{"id", "name", "payload"}` or null, a receive a list of messages, a time its text.
     ///
@@ -298,5 +541,31 @@ impl Given {
             Given::Mail(mail) => serde_json::to_value(mail).expect("a message is a document"),
         };
         Json::new(value)
+    }
+}
+
+impl Given {
+    fn document<T: serde::de::DeserializeOwned>(self) -> Option<T> {
+        serde_json::from_value((*self.into_json()).clone()).ok()
+    }
+
+    fn into_handle(self) -> RunHandle {
+        self.document().expect("a spawn gives a handle")
+    }
+
+    fn into_handles(self) -> Vec<RunHandle> {
+        self.document().expect("children_of gives handles")
+    }
+
+    fn into_result(self) -> Option<RunResult> {
+        self.document().expect("a join gives a result or nothing")
+    }
+
+    fn into_summary(self) -> RunStatusSummary {
+        self.document().expect("a status gives a summary")
+    }
+
+    fn into_outcome(self) -> AskOutcome {
+        self.document().expect("an ask gives an outcome")
     }
 }

@@ -82,10 +82,10 @@ impl Seat {
             let request = Perform { run: self.hold.run(), step, effect: effect.clone(), limit };
             match self.hold.floor.outside.perform(request).await {
                 Ok(Performed::Done(value)) => return Ok(self.kept(EffectResult::ok(id, value)).await),
-                Ok(Performed::Refused(reason)) if !may_have_happened => {
-                    return Ok((EffectResult::refused(id, &reason), None));
+                Ok(Performed::Refused { reason, after }) if !may_have_happened => {
+                    return Ok((EffectResult::refused(id, &reason, after), None));
                 }
-                Ok(Performed::Refused(_)) => return Ok((EffectResult::in_doubt(id), None)),
+                Ok(Performed::Refused { .. }) => return Ok((EffectResult::in_doubt(id), None)),
                 Ok(Performed::Unknown) | Err(CallError::Unknown) => {
                     if policy == Policy::AtMostOnce {
                         return Ok((EffectResult::in_doubt(id), None));
@@ -123,7 +123,7 @@ impl Seat {
         }
         if result.status == EffectStatus::Error {
             let reason = result.value.get("reason").and_then(|reason| reason.as_str()).unwrap_or_default();
-            return Err(StepError::Refused { effect_id, reason: reason.into() });
+            return Err(StepError::Refused { effect_id, reason: reason.into(), after: result.retry_after() });
         }
         let Some(artifact) = result.artifact_ref else { return Ok(Given::Value(result.value)) };
         let fetch = async || match self.hold.floor.store.get(artifact.clone()).await?.as_deref().map(parse) {

@@ -151,6 +151,14 @@ const fn final_code(error: &AgentError) -> Option<FailureCode> {
         AgentError::Step(StepError::Refused { .. }) => Some(FailureCode::EffectRefused),
         AgentError::Step(StepError::InDoubt { .. }) => Some(FailureCode::EffectInDoubt),
         AgentError::Step(StepError::Overlapping) => Some(FailureCode::OverlappingSteps),
+        AgentError::Step(StepError::BudgetExhausted { .. }) => Some(FailureCode::BudgetExhausted),
+        AgentError::Step(
+            StepError::Malformed { .. }
+            | StepError::SpawnDenied { .. }
+            | StepError::NotAChild { .. }
+            | StepError::UnknownRun { .. }
+            | StepError::NotAQuestion { .. },
+        ) => Some(FailureCode::AgentCrashed),
         AgentError::Step(StepError::Cancelled { .. } | StepError::DeadlineExceeded) | AgentError::Own(_) => None,
     }
 }

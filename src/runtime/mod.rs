@@ -31,5 +31,5 @@ mod tests;
 
 pub use agent::{Agent, AgentError, Agents, Registration, StepError};
 pub use client::Client;
-pub use context::{Call, Context, EffectCall, ReceivedSignal};
+pub use context::{Call, Context, EffectCall, ModelCall, ReceivedSignal, SpawnCall};
 pub use worker::{Settings, Stopper, Worker};

@@ -98,6 +98,10 @@ impl Seat {
         }
     }
 
+    pub async fn version(&self, _change: Name) -> Result<bool, StepError> {
+        Ok(true)
+    }
+
     /// Begins `count` steps: the step border, where a stop and a cancel are looked for.
     pub async fn begin(&self, count: u32) -> Result<Begun<'_>, StepError> {
         if self.left.get() || self.outcome.borrow().is_some() {

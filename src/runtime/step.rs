@@ -5,6 +5,7 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::context::SpawnTarget;
 use super::pace::yield_once;
 use super::seat::{Outcome, Seat};
 use super::{Call, ReceivedSignal, StepError, epilogue};
@@ -91,14 +92,25 @@ impl Seat {
                 let message = Message { id: id(), sender, data: data.clone(), correlation: None, reply_to: None };
                 return Body::MessageSent { opening, to: to.clone(), message };
             }
-            Call::Sleep(span) => return Body::TimerSet { opening, limit: Some(*span) },
+            Call::Sleep(span) => return Body::TimerSet { opening, limit: Some(*span), child: None },
             Call::WaitSignal { limit, .. } | Call::Receive { limit, .. } => {
-                return Body::TimerSet { opening, limit: *limit };
+                return Body::TimerSet { opening, limit: *limit, child: None };
             }
             Call::Signal { run, name, payload } => {
                 Json::new(json!({ "run": run.to_string(), "name": &**name, "payload": &**payload, "id": &*id() }))
             }
             Call::Now => Json::null(),
+            Call::Model(_)
+            | Call::Spawn(_)
+            | Call::Join { .. }
+            | Call::Cancel { .. }
+            | Call::ChildrenOf
+            | Call::Status(_)
+            | Call::Ask { .. }
+            | Call::Reply { .. }
+            | Call::Emit { .. }
+            | Call::Follow(_)
+            | Call::Unfollow(_) => Json::null(),
             Call::Random => Json::new(json!(low_64_bits(random()))),
             Call::Uuid => Json::new(json!(uuid_v4(random()))),
             Call::Log(data) => data.clone(),
@@ -115,7 +127,7 @@ impl Seat {
                 epilogue::carry_out(&self.hold, step).await;
                 Finish::Ended(Ok(self.given(step)))
             }
-            Call::Now | Call::Random | Call::Uuid | Call::Log(_) => Finish::Ended(Ok(self.given(step))),
+            _ => Finish::Ended(Ok(self.given(step))),
         }
     }
 
@@ -184,6 +196,17 @@ impl Call {
             Call::Sleep(_) => CallKind::Sleep,
             Call::WaitSignal { .. } => CallKind::WaitSignal,
             Call::Receive { .. } => CallKind::Receive,
+            Call::Model(_) => CallKind::Model,
+            Call::Spawn(_) => CallKind::Spawn,
+            Call::Join { .. } => CallKind::Join,
+            Call::Cancel { .. } => CallKind::Cancel,
+            Call::ChildrenOf => CallKind::ChildrenOf,
+            Call::Status(_) => CallKind::Status,
+            Call::Ask { .. } => CallKind::Ask,
+            Call::Reply { .. } => CallKind::Reply,
+            Call::Emit { .. } => CallKind::Emit,
+            Call::Follow(_) => CallKind::Follow,
+            Call::Unfollow(_) => CallKind::Unfollow,
             Call::Now => CallKind::Now,
             Call::Random => CallKind::Random,
             Call::Uuid => CallKind::Uuid,
@@ -214,7 +237,39 @@ impl Call {
                 text.limit(*limit);
                 text.json("max", &json!(max));
             }
-            Call::Now | Call::Random | Call::Uuid => {}
+            Call::Model(model) => return Digest(Effect::make_id(run, step, &model.model, &model.args).0),
+            Call::Spawn(spawn) => {
+                text.json("boot", &spawn.boot);
+                match &spawn.target {
+                    SpawnTarget::At(agent) => text.string("child", agent.as_str()),
+                    SpawnTarget::OfType(kind) => text.string("child_type", kind),
+                }
+                text.plain("supervision", &spawn.supervision);
+            }
+            Call::Join { child, limit } => {
+                text.string("child", &child.run_id.to_string());
+                text.limit(*limit);
+            }
+            Call::Cancel { child, reason } => {
+                text.string("child", &child.run_id.to_string());
+                text.string("reason", reason);
+            }
+            Call::Status(handle) => text.string("run", &handle.run_id.to_string()),
+            Call::Ask { to, data, limit } => {
+                text.json("data", data);
+                text.limit(Some(*limit));
+                text.string("to", to.as_str());
+            }
+            Call::Reply { question, answer } => {
+                text.json("answer", answer);
+                text.string("question", &question.id);
+            }
+            Call::Emit { topic, data } => {
+                text.json("data", data);
+                text.string("topic", topic.as_str());
+            }
+            Call::Follow(topic) | Call::Unfollow(topic) => text.string("topic", topic.as_str()),
+            Call::Now | Call::Random | Call::Uuid | Call::ChildrenOf => {}
             Call::Log(data) => text.json("data", data),
         }
         text.digest()
@@ -240,6 +295,11 @@ impl Arguments {
     fn json(&mut self, key: &str, value: &serde_json::Value) {
         self.key(key);
         write_canonical(value, &mut self.0);
+    }
+
+    /// A piece of plain data, as it is serialised.
+    fn plain(&mut self, key: &str, value: &impl serde::Serialize) {
+        self.json(key, &serde_json::to_value(value).expect("plain data is a document"));
     }
 
     fn string(&mut self, key: &str, value: &str) {

@@ -190,6 +190,29 @@ impl Player {
             }
             Call::WaitSignal { name, limit } => document(&ctx.wait_signal(name, limit).await?),
             Call::Receive { max, limit } => document(&ctx.receive(max, limit).await?),
+            Call::Model(model) => ctx.model(model).await?,
+            Call::Spawn(spawn) => document(&ctx.spawn(spawn).await?),
+            Call::Join { child, limit } => document(&ctx.join(&child, limit).await?),
+            Call::Cancel { child, reason } => {
+                ctx.cancel(&child, reason).await?;
+                Json::null()
+            }
+            Call::ChildrenOf => document(&ctx.children_of().await?),
+            Call::Status(handle) => document(&ctx.status(&handle).await?),
+            Call::Ask { to, data, limit } => document(&ctx.ask(to, data, limit).await?),
+            Call::Reply { question, answer } => {
+                ctx.reply(&question, answer).await?;
+                Json::null()
+            }
+            Call::Emit { topic, data } => Json::new(Value::from(&*ctx.emit(topic, data).await?)),
+            Call::Follow(topic) => {
+                ctx.follow(topic).await?;
+                Json::null()
+            }
+            Call::Unfollow(topic) => {
+                ctx.unfollow(topic).await?;
+                Json::null()
+            }
             Call::Now => Json::new(ctx.now().await?.to_string().into()),
             Call::Random => Json::new(ctx.random().await?.into()),
             Call::Uuid => Json::new(ctx.uuid().await?.into()),

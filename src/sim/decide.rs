@@ -356,8 +356,8 @@ fn event(place: &Place<'_>, site: Name, fault: &Fault) -> Event {
     let (run, agent) = match (place.about, place.who) {
         (About::Run(run), _) => (Some(run), None),
         (About::Mailbox(agent), _) => (None, Some(agent.clone())),
-        (About::Neither, Who::Lease(run, _) | Who::Run(run)) => (Some(run), None),
-        (About::Neither, _) => (None, None),
+        (About::Topic(_) | About::Neither, Who::Lease(run, _) | Who::Run(run)) => (Some(run), None),
+        (About::Topic(_) | About::Neither, _) => (None, None),
     };
     Event::Deviation { site, fault: text.into(), kind: fault.kind(), call: place.called, run, agent }
 }

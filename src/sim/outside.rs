@@ -35,7 +35,7 @@ impl OutsideWorld {
         let (requests, happened) = self.counts.entry(effect.kind.clone()).or_insert((0, 0));
         *requests += 1;
         if *requests <= tool.refuses_first {
-            return (Performed::Refused("declined".into()), false);
+            return (declined(), false);
         }
         if tool.honours_key
             && let Some(answer) = self.done.get(&effect.id)
@@ -44,7 +44,7 @@ impl OutsideWorld {
             return (if unknown { Performed::Unknown } else { Performed::Done(answer.clone()) }, false);
         }
         match fault {
-            Some(Fault::ToolRefuses) => return (Performed::Refused("declined".into()), false),
+            Some(Fault::ToolRefuses) => return (declined(), false),
             Some(Fault::ToolUnknown { happened: false }) => return (Performed::Unknown, false),
             _ => {}
         }
@@ -59,4 +59,7 @@ impl OutsideWorld {
         let unknown = matches!(fault, Some(Fault::ToolUnknown { .. }));
         (if unknown { Performed::Unknown } else { Performed::Done(answer) }, true)
     }
+}
+fn declined() -> Performed {
+    Performed::Refused { reason: "declined".into(), after: None }
 }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use super::faults::FaultKind;
 use crate::history::{About, Asked, Called};
 use crate::kernel::{
-    AgentId, Attempt, EffectId, MessageId, Name, Perform, Release, Request, RunId, RunIds, Step, Timestamp,
+    AgentId, Attempt, Body, EffectId, MessageId, Name, Perform, Release, Request, RunId, RunIds, Stamp, Step,
+    Subscription, Timestamp,
 };
 
 /// A site as four integers.
@@ -213,6 +214,15 @@ impl Aliases {
         self.names.clone()
     }
 
+    /// An address with the run in it, if there is one, by its alias: a child that was spawned by type has its parent's run
+    /// and step as its key.
+    fn agent(&self, agent: &AgentId) -> String {
+        match agent.key().split_once('.').and_then(|(run, step)| Some((run.parse::<RunId>().ok()?, step))) {
+            Some((run, step)) => format!("{}/{}.{step}", agent.kind(), self.name_of(run)),
+            None => agent.to_string(),
+        }
+    }
+
     /// A message's id with the run in it, if there is one, by its alias.
     fn message(&self, id: &MessageId) -> String {
         match id.split_once('.').and_then(|(run, rest)| Some((run.parse::<RunId>().ok()?, rest))) {
@@ -238,7 +248,8 @@ impl Aliases {
 
 impl RunIds for Aliases {
     fn mint(&mut self, agent: &AgentId, nth: u32) -> RunId {
-        self.register(&format!("{agent}#{nth}"))
+        let alias = format!("{}#{nth}", self.agent(agent));
+        self.register(&alias)
     }
 }
 
@@ -273,16 +284,23 @@ impl Who {
 /// asks about.
 pub(super) fn run_of(request: &Request) -> Option<RunId> {
     match request {
-        Request::Append { run, .. }
-        | Request::Read { run, .. }
+        Request::Append { body, run, .. } => match &**body {
+            Body::ChildCompleted { result, .. } => Some(result.run_id),
+            _ => Some(*run),
+        },
+        Request::Read { run, .. }
         | Request::Tail { run, .. }
         | Request::LastSeq { run }
         | Request::Drain { run, .. }
         | Request::Ack { run, .. }
         | Request::Nack { run, .. }
         | Request::Claim { run, .. }
+        | Request::Spend { run, .. }
+        | Request::Totals { run }
         | Request::Timer { run, .. } => Some(*run),
-        Request::Heartbeat { lease } | Request::Release { lease, .. } => Some(lease.run),
+        Request::Heartbeat { lease } | Request::Release { lease, .. } | Request::Reserve { lease, .. } => {
+            Some(lease.run)
+        }
         _ => None,
     }
 }
@@ -323,10 +341,24 @@ pub(super) fn subject(request: &Request, step_of: impl Fn(EffectId) -> Option<St
         Request::Signal { run, id, .. } => (36, mix(run.as_u128() as u64, text_number(id))),
         Request::Timer { step, .. } => (37, u64::from(step.0)),
         Request::Claim { step, .. } => (38, u64::from(step.0)),
+        Request::Reserve { step, .. } => (41, u64::from(step.0)),
+        Request::ReturnUnit { run } => (42, run.as_u128() as u64),
+        Request::Detach { run } => (43, run.as_u128() as u64),
+        Request::Follow { subscription, stamp } => (44, subscription_number(subscription, stamp)),
+        Request::Unfollow { subscription, stamp } => (45, subscription_number(subscription, stamp)),
+        Request::FollowersOf { topic } => (46, text_number(topic.as_str())),
+        Request::Following { agent } => (47, text_number(agent.as_str())),
+        Request::Spend { key, .. } => (48, effect(*key)),
+        Request::Totals { run } => (49, run.as_u128() as u64),
         Request::Put { bytes } => (39, bytes.len() as u64),
         Request::Get { artifact } => (40, text_number(&artifact.0)),
     };
     (method, subject)
+}
+
+fn subscription_number(subscription: &Subscription, stamp: &Stamp) -> u64 {
+    let who = mix(text_number(subscription.follower.as_str()), text_number(subscription.topic.as_str()));
+    mix(who, u64::from(stamp.step.0))
 }
 
 fn release_number(how: &Release) -> u64 {
@@ -370,7 +402,9 @@ impl Words<'_> {
             },
             Request::Lookup { effect } => format!("lookup {}", self.effect(*effect)),
             Request::Record { result } => format!("record {}", self.effect(result.effect_id)),
-            Request::Deliver { to, message, .. } => format!("deliver {} to {to}", self.aliases.message(&message.id)),
+            Request::Deliver { to, message, .. } => {
+                format!("deliver {} to {}", self.aliases.message(&message.id), self.aliases.agent(to))
+            }
             Request::Drain { after: Some(after), .. } => format!("drain after {after}"),
             Request::Ack { message, .. } => format!("ack {}", self.aliases.message(message)),
             Request::Nack { message, failure, .. } => {
@@ -383,11 +417,19 @@ impl Words<'_> {
             Request::Wake { run: target, .. } => format!("wake {}", run(target)),
             Request::Resume { run: target } => format!("resume {}", run(target)),
             Request::Cancel { run: target, .. } => format!("cancel {}", run(target)),
+            Request::Reserve { agent, step, .. } => format!("reserve {} step {step}", self.aliases.agent(agent)),
+            Request::ReturnUnit { run: target } => format!("return_unit {}", run(target)),
+            Request::Detach { run: target } => format!("detach {}", run(target)),
+            Request::Follow { subscription, .. } => format!("follow {}", subscription.topic),
+            Request::Unfollow { subscription, .. } => format!("unfollow {}", subscription.topic),
+            Request::FollowersOf { topic } => format!("followers_of {topic}"),
+            Request::Spend { key, .. } => format!("spend {}", self.effect(*key)),
             Request::Spec { run: target } => format!("spec {}", run(target)),
             Request::Status { run: target } => format!("status {}", run(target)),
-            Request::RunOf { agent } => format!("run_of {agent}"),
-            Request::PendingCount { agent } => format!("pending_count {agent}"),
-            Request::DeadLetters { agent } => format!("dead_letters {agent}"),
+            Request::RunOf { agent } => format!("run_of {}", self.aliases.agent(agent)),
+            Request::Following { agent } => format!("following {}", self.aliases.agent(agent)),
+            Request::PendingCount { agent } => format!("pending_count {}", self.aliases.agent(agent)),
+            Request::DeadLetters { agent } => format!("dead_letters {}", self.aliases.agent(agent)),
             Request::Release { how, .. } => match how {
                 Release::Suspended(_) => "release suspended".to_owned(),
                 Release::Halted => "release halted".to_owned(),
@@ -406,7 +448,15 @@ impl Words<'_> {
 
     /// The name of a call to the store.
     pub fn store(&self, who: Who, request: &Request, nth: u32) -> Name {
-        format!("{} / {} / try {}", self.who(who), self.request(request), nth + 1).into()
+        let what = self.request(request);
+        let what = match (who, request) {
+            // Of a run that the worker does not hold.
+            (Who::Worker(_), Request::Append { run, .. } | Request::Read { run, .. }) => {
+                format!("{what} of {}", self.aliases.name_of(*run))
+            }
+            _ => what,
+        };
+        format!("{} / {what} / try {}", self.who(who), nth + 1).into()
     }
 
     /// The name of a call to the outside.
@@ -428,6 +478,7 @@ impl Words<'_> {
         match about {
             About::Run(run) => Some(self.aliases.address_of(run)),
             About::Mailbox(agent) => Some(agent.as_str().into()),
+            About::Topic(topic) => Some(format!("topic {topic}").into()),
             About::Neither => None,
         }
     }

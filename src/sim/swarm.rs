@@ -30,20 +30,20 @@ const HOT: u64 = 8;
 /// No fault is made more likely than this, in millionths, unless the file has it more likely.
 const LIKELY_PPM: u64 = 250_000;
 
-const _: () = assert!(Called::ALL.len() <= 64, "a set of calls is one word");
+const _: () = assert!(Called::ALL.len() <= 128, "a set of calls is one word");
 
 /// A set of calls.
-const fn calls(list: &[Called]) -> u64 {
+const fn calls(list: &[Called]) -> u128 {
     let (mut set, mut place) = (0, 0);
     while place < list.len() {
-        set |= 1 << list[place] as u64;
+        set |= 1 << list[place] as u128;
         place += 1;
     }
     set
 }
 
 /// The calls of a worker that takes a run up.
-const BEGINNING: u64 = calls(&[
+const BEGINNING: u128 = calls(&[
     Called::Lease,
     Called::Term,
     Called::Read,
@@ -54,7 +54,7 @@ const BEGINNING: u64 = calls(&[
 ]);
 
 /// The calls around an effect.
-const ACTING: u64 = calls(&[
+const ACTING: u128 = calls(&[
     Called::ToolCalled,
     Called::Perform,
     Called::Record,
@@ -64,7 +64,7 @@ const ACTING: u64 = calls(&[
 ]);
 
 /// The calls around a wait.
-const WAITING: u64 = calls(&[
+const WAITING: u128 = calls(&[
     Called::TimerSet,
     Called::Timer,
     Called::Armed,
@@ -76,8 +76,33 @@ const WAITING: u64 = calls(&[
     Called::RunSuspended,
 ]);
 
+/// The calls between a run and others: its children, those it asks and those who follow its topics.
+const TALKING: u128 = calls(&[
+    Called::Reserve,
+    Called::ChildSpawned,
+    Called::SpawnDenied,
+    Called::Create,
+    Called::ChildCompleted,
+    Called::Wake,
+    Called::CancelRequested,
+    Called::Cancel,
+    Called::ReturnUnit,
+    Called::Detach,
+    Called::AskSent,
+    Called::ReplySent,
+    Called::AskResolved,
+    Called::Signal,
+    Called::Deliver,
+    Called::TopicPublished,
+    Called::FollowersOf,
+    Called::Follow,
+    Called::Unfollow,
+    Called::Spend,
+    Called::Totals,
+]);
+
 /// The calls that end a run, or a try of it.
-const ENDING: u64 = calls(&[
+const ENDING: u128 = calls(&[
     Called::RunSuspended,
     Called::RunRetrying,
     Called::RunHalted,
@@ -93,7 +118,7 @@ const ENDING: u64 = calls(&[
 ]);
 
 /// Phases of a run's life, by the calls that make them up.
-const PHASES: [u64; 4] = [BEGINNING, ACTING, WAITING, ENDING];
+const PHASES: [u128; 5] = [BEGINNING, ACTING, WAITING, TALKING, ENDING];
 
 /// Leases that may be hot: the first, the second, the third.
 const HOT_LEASES: u32 = 3;
@@ -102,7 +127,7 @@ const HOT_LEASES: u32 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spot {
     /// At these calls.
-    Calls(u64),
+    Calls(u128),
     /// Under the lease of this attempt.
     Lease(u32),
     /// At a quarter of the runs, which quarter by this salt.
@@ -159,7 +184,7 @@ impl Swarm {
     /// Whether a place is hot: `who` calls there, and what.
     pub fn is_hot(&self, who: Who, called: Called) -> bool {
         match (self.spot, who) {
-            (Some(Spot::Calls(set)), _) => set & (1 << called as u64) != 0,
+            (Some(Spot::Calls(set)), _) => set & (1_u128 << called as u128) != 0,
             (Some(Spot::Lease(wanted)), Who::Lease(_, Attempt(attempt))) => attempt == wanted,
             (Some(Spot::Runs(salt)), Who::Lease(run, _) | Who::Run(run)) => is_chosen(run, salt),
             _ => false,

@@ -8,7 +8,7 @@ use super::decide::Place;
 use super::hold::{By, GRANTED, Named};
 use super::schedule::{Fault, Point};
 use super::site::{Class, Site, Who, Words, call, mix, run_of, subject};
-use crate::history::{Answer, Asked, CallNo, Called, Change, Event};
+use crate::history::{About, Answer, Asked, CallNo, Called, Change, Event};
 use crate::kernel::{Body, CALL_TIMEOUT, CallError, Performed, Reply, Request, RunId, Span, Timestamp};
 
 /// A call on its way.
@@ -163,6 +163,11 @@ impl Core {
         let (number, about) = match &asked {
             Asked::Store(request) => subject(request, |id| self.effects.get(&id).map(|(_, step, _)| *step)),
             Asked::Outside(perform) => (call::PERFORM, u64::from(perform.step.0)),
+        };
+        // What a worker does about a run that it does not hold is told apart by the run.
+        let about = match (who, asked.about()) {
+            (Who::Worker(_), About::Run(run)) => mix(about, run.as_u128() as u64),
+            _ => about,
         };
         let site = self.tries.next(who, number, about);
         self.note_state();

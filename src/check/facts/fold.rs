@@ -234,6 +234,12 @@ impl Facts {
         match change {
             Change::Made { run, agent } => ChangeAt::Made { run: self.run_at(*run), agent: self.agent_at(agent) },
             Change::Moved { run, .. } => ChangeAt::Moved { run: self.run_at(*run) },
+            Change::Reserved { .. }
+            | Change::Swept { .. }
+            | Change::Returned { .. }
+            | Change::Replanted { .. }
+            | Change::Following { .. }
+            | Change::Spent { .. } => ChangeAt::Elsewhere,
             Change::Stored { agent, message, .. } | Change::Settled { agent, message, .. } => {
                 let agent = self.agent_at(agent);
                 ChangeAt::Mail { agent, mail: self.mail_at(agent, message) }
@@ -248,4 +254,5 @@ pub enum ChangeAt {
     Made { run: RunAt, agent: AgentAt },
     Moved { run: RunAt },
     Mail { agent: AgentAt, mail: MailAt },
+    Elsewhere,
 }

@@ -60,7 +60,7 @@ pub const PAIRS: &[Pair] = &[
         },
         nearly: |h| {
             h.begun();
-            h.perform("w1", 0, false, Performed::Refused("no".into()));
+            h.perform("w1", 0, false, Performed::Refused { reason: "no".into(), after: None });
             h.effect("w1", 0, Policy::AtMostOnce);
         },
     },
@@ -156,13 +156,13 @@ pub const PAIRS: &[Pair] = &[
             h.begun();
             h.append("w1", 1, called(0, Policy::AtMostOnce));
             h.perform("w1", 0, true, Performed::Unknown);
-            h.record("w1", EffectResult::refused(effect(0).id, "no"));
+            h.record("w1", EffectResult::refused(effect(0).id, "no", None));
         },
         nearly: |h| {
             h.begun();
             h.append("w1", 1, called(0, Policy::AtMostOnce));
-            h.perform("w1", 0, false, Performed::Refused("no".into()));
-            h.record("w1", EffectResult::refused(effect(0).id, "no"));
+            h.perform("w1", 0, false, Performed::Refused { reason: "no".into(), after: None });
+            h.record("w1", EffectResult::refused(effect(0).id, "no", None));
         },
     },
     Pair {
@@ -171,7 +171,7 @@ pub const PAIRS: &[Pair] = &[
         violates: |h| {
             h.begun();
             h.append("w1", 1, called(0, Policy::AtMostOnce));
-            h.record("w1", EffectResult::refused(effect(0).id, "no"));
+            h.record("w1", EffectResult::refused(effect(0).id, "no", None));
             h.perform("w1", 0, true, Performed::Unknown);
         },
         nearly: |h| {
@@ -239,22 +239,22 @@ pub const PAIRS: &[Pair] = &[
         violates: |h| {
             h.begun();
             h.append("w1", 1, called(0, Policy::Idempotent));
-            h.perform("w1", 0, false, Performed::Refused("no".into()));
+            h.perform("w1", 0, false, Performed::Refused { reason: "no".into(), after: None });
             h.secs(31);
             h.steal("w2", 1, 1);
             h.append("w2", 1, Body::RunResumed(lease_entry(1)));
             h.perform("w2", 0, true, Performed::Done(done(0).value));
-            h.record("w1", EffectResult::refused(effect(0).id, "no"));
+            h.record("w1", EffectResult::refused(effect(0).id, "no", None));
         },
         nearly: |h| {
             h.begun();
             h.append("w1", 1, called(0, Policy::Idempotent));
-            h.perform("w1", 0, false, Performed::Refused("no".into()));
-            h.append("w1", 1, result(0, EffectResult::refused(effect(0).id, "no")));
+            h.perform("w1", 0, false, Performed::Refused { reason: "no".into(), after: None });
+            h.append("w1", 1, result(0, EffectResult::refused(effect(0).id, "no", None)));
             h.secs(31);
             h.steal("w2", 1, 1);
             h.append("w2", 1, Body::RunResumed(lease_entry(1)));
-            h.record("w1", EffectResult::refused(effect(0).id, "no"));
+            h.record("w1", EffectResult::refused(effect(0).id, "no", None));
         },
     },
     Pair {
@@ -263,14 +263,14 @@ pub const PAIRS: &[Pair] = &[
         violates: |h| {
             h.begun();
             h.append("w1", 1, called(0, Policy::Idempotent));
-            h.append("w1", 1, result(0, EffectResult::refused(effect(0).id, "no")));
+            h.append("w1", 1, result(0, EffectResult::refused(effect(0).id, "no", None)));
             h.record("w1", done(0));
         },
         nearly: |h| {
             h.begun();
             h.append("w1", 1, called(0, Policy::Idempotent));
-            h.append("w1", 1, result(0, EffectResult::refused(effect(0).id, "no")));
-            h.record("w1", EffectResult::refused(effect(0).id, "no"));
+            h.append("w1", 1, result(0, EffectResult::refused(effect(0).id, "no", None)));
+            h.record("w1", EffectResult::refused(effect(0).id, "no", None));
         },
     },
 ];

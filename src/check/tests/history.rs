@@ -214,14 +214,7 @@ impl History {
 
     /// A lease as the store would grant it.
     pub fn lease(&self, name: &str, number: u128, attempt: u32) -> Lease {
-        let spec = RunSpec {
-            run: run(number),
-            agent: billing(),
-            parent: None,
-            tree: run(number),
-            retention: Retention::Run,
-            settings: SpecDefaults::default(),
-        };
+        let spec = RunSpec::root(run(number), billing(), SpecDefaults::default());
         Lease {
             key: key(name, number, attempt),
             granted_at: self.now + Span::from_millis(2),

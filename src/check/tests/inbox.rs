@@ -319,7 +319,7 @@ fn enters_with(history: &mut History, ids: &[&str]) {
 /// Step 0 receives m2 and m3, and the agent is given these.
 fn receives(history: &mut History, given: &[&str]) {
     history.begun();
-    history.append("w1", 1, Body::TimerSet { opening: opening(0, CallKind::Receive), limit: None });
+    history.append("w1", 1, Body::TimerSet { opening: opening(0, CallKind::Receive), limit: None, child: None });
     history.deliver("m2", &[]);
     history.deliver("m3", &[]);
     let Body::MsgReceived { messages, .. } = received(&[("m2", 2), ("m3", 3)]) else { unreachable!() };

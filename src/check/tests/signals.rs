@@ -21,7 +21,7 @@ fn given(id: &str) -> Option<Claimed> {
 }
 
 fn waits(step: u32, limit: Span) -> Body {
-    Body::TimerSet { opening: opening(step, CallKind::WaitSignal), limit: Some(limit) }
+    Body::TimerSet { opening: opening(step, CallKind::WaitSignal), limit: Some(limit), child: None }
 }
 
 fn timer(at: Timestamp) -> Change {

@@ -15,7 +15,11 @@ fn by_mail() -> crate::history::Change {
 /// Step 0 waits with a limit of 60 s; when that is over.
 fn waits(history: &mut History, call: CallKind) -> Wait {
     history.begun();
-    history.append("w1", 1, Body::TimerSet { opening: opening(0, call), limit: Some(Span::from_secs(60)) });
+    history.append(
+        "w1",
+        1,
+        Body::TimerSet { opening: opening(0, call), limit: Some(Span::from_secs(60)), child: None },
+    );
     Wait::Time(history.now - Span::from_millis(1) + Span::from_secs(60))
 }
 

@@ -139,7 +139,14 @@ impl Focus {
         };
         granted
             || changes.iter().any(|change| match change {
-                Change::Made { run, .. } | Change::Moved { run, .. } => self.runs.contains(run),
+                Change::Made { run, .. }
+                | Change::Moved { run, .. }
+                | Change::Reserved { run, .. }
+                | Change::Swept { run }
+                | Change::Returned { run }
+                | Change::Replanted { run, .. } => self.runs.contains(run),
+                Change::Following { .. } => false,
+                Change::Spent { key, .. } => self.effects.contains(key),
                 Change::Stored { message, .. } | Change::Settled { message, .. } => self.mail.contains(&**message),
             })
     }

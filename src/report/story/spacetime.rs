@@ -177,7 +177,7 @@ fn outcome(facts: &Facts<'_>, turn: &Turn, call: &Call<'_>, answer: &Answer) -> 
     let told = match answer {
         Answer::Outside(Performed::Done(_)) if turn.said.contains(" time") => ": took hold again".to_owned(),
         Answer::Outside(Performed::Done(_)) => ": took hold".to_owned(),
-        Answer::Outside(Performed::Refused(_)) => ": refused".to_owned(),
+        Answer::Outside(Performed::Refused { .. }) => ": refused".to_owned(),
         Answer::Outside(Performed::Unknown) => ": no clear answer".to_owned(),
         Answer::Store(Reply::Conflict(_)) => ": refused".to_owned(),
         Answer::Store(Reply::Looked(None)) => ": none".to_owned(),

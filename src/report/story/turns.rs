@@ -277,7 +277,7 @@ impl<'a> Teller<'a> {
                 let brief = match performed {
                     Performed::Done(_) if again => format!("performed {} again", effect.kind),
                     Performed::Done(_) => format!("performed {}", effect.kind),
-                    Performed::Refused(_) => format!("was refused {}", effect.kind),
+                    Performed::Refused { .. } => format!("was refused {}", effect.kind),
                     Performed::Unknown => format!("got no clear answer to {}", effect.kind),
                 };
                 let own = self.focus.effects.is_empty() || self.focus.effects.contains(&effect.id);
@@ -308,7 +308,7 @@ impl<'a> Teller<'a> {
                 match (performed, hold) {
                     (Performed::Done(_), None) => "the tool knew its key, and did nothing more".to_owned(),
                     (Performed::Done(_), Some(hold)) => hold,
-                    (Performed::Refused(reason), _) => format!("it was refused ({reason})"),
+                    (Performed::Refused { reason, .. }, _) => format!("it was refused ({reason})"),
                     (Performed::Unknown, None) => "the tool could not vouch for the outcome".to_owned(),
                     (Performed::Unknown, Some(hold)) => format!("{hold}, and the tool could not vouch for it"),
                 }

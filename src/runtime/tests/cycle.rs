@@ -51,7 +51,7 @@ fn an_effect_in_doubt_or_refused_that_the_agent_lets_through_is_final_at_once() 
     let agent = |ctx: Context, _: Vec<Message>| async move { Ok(ctx.effect(charge()).await?) };
     let cases = [
         (Performed::Unknown, FailureCode::EffectInDoubt, 1),
-        (Performed::Refused("no money".into()), FailureCode::EffectRefused, 0),
+        (Performed::Refused { reason: "no money".into(), after: None }, FailureCode::EffectRefused, 0),
     ];
     for (answer, code, in_doubt) in cases {
         let world = World::new();
@@ -100,7 +100,7 @@ fn a_refusal_is_believed_only_while_no_earlier_request_may_have_been_carried_out
             Ok(Json::new(json!(error.code())))
         };
         let world = World::new();
-        let script = vec![first, Ok(Performed::Refused("no".into()))];
+        let script = vec![first, Ok(Performed::Refused { reason: "no".into(), after: None })];
         world.tools.borrow_mut().insert("stripe.charge".into(), script);
         let run = ran(&world, &agents("a", agent));
         let Ending::Completed { output, .. } = world.ending(run) else { panic!() };
@@ -117,7 +117,7 @@ fn a_refused_effect_is_tried_again_in_steps_of_its_own_with_sleeps_between() {
         Ok(receipt)
     };
     let world = World::new();
-    let no = Ok(Performed::Refused("busy".into()));
+    let no = Ok(Performed::Refused { reason: "busy".into(), after: None });
     let script = vec![no.clone(), no, Ok(Performed::Done(Json::new(json!(3))))];
     world.tools.borrow_mut().insert("stripe.charge".into(), script);
     let run = ran(&world, &agents("a", agent));
@@ -242,7 +242,7 @@ fn a_group_raises_its_first_error_in_order_after_all_have_ended() {
     };
     let world = World::new();
     for kind in ["first", "second"] {
-        world.tools.borrow_mut().insert(kind.into(), vec![Ok(Performed::Refused(kind.into()))]);
+        world.tools.borrow_mut().insert(kind.into(), vec![Ok(Performed::Refused { reason: kind.into(), after: None })]);
     }
     let run = ran(&world, &agents("a", agent));
     let Ending::Completed { output, .. } = world.ending(run) else { panic!() };

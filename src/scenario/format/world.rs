@@ -176,6 +176,8 @@ pub fn defaults(object: &Object<'_>, usual: SpecDefaults, start: Timestamp) -> D
         retry: object.or("retry", usual.retry, |doc| retry(doc, usual.retry))?,
         deadline: object.or("deadline", usual.deadline, |doc| deadline(doc, start).map(Some))?,
         batch: object.or("batch", usual.batch, batch)?,
+        spawn_budget: usual.spawn_budget,
+        limits: usual.limits,
     })
 }
 

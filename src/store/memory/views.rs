@@ -61,6 +61,7 @@ impl<'a> RunReport<'a> {
             attempt: self.attempt,
             waits: self.waits.to_vec(),
             halted: self.halted,
+            reserved: false,
         }
     }
 }

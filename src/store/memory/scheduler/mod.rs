@@ -21,8 +21,8 @@ use std::sync::Arc;
 use super::{Config, Transition};
 use crate::history::Change;
 use crate::kernel::{
-    AgentId, Created, Message, Name, Retention, RunId, RunSpec, Span, SpecDefaults, Timestamp, Trigger, UnknownAgent,
-    Version, Wakeup,
+    AgentId, Created, Message, Name, RunId, RunSpec, Span, SpecDefaults, Timestamp, Trigger, UnknownAgent, Version,
+    Wakeup,
 };
 use queue::Queue;
 use run::RunNo;
@@ -132,8 +132,7 @@ impl Scheduler {
                 break minted;
             }
         };
-        let spec =
-            RunSpec { run, agent: agent.clone(), parent: None, tree: run, retention: Retention::default(), settings };
+        let spec = RunSpec::root(run, agent.clone(), settings);
         self.create(spec, vec![mail_trigger(message)], at);
     }
 

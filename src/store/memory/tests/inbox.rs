@@ -208,7 +208,7 @@ fn create_stores_the_boot_message_with_the_run_and_a_repeat_nothing() {
     let mut bench = Bench::new();
     let run = RunId::from_parts(5, 5);
     let settings = SpecDefaults::default();
-    let spec = RunSpec { run, agent: agent("a/x"), parent: None, tree: run, retention: Retention::Run, settings };
+    let spec = RunSpec::root(run, agent("a/x"), settings);
     let create = |spec: &RunSpec, id: &str| Request::Create { spec: Box::new(spec.clone()), boot: Some(message(id)) };
     assert_eq!(bench.ask(create(&spec, "b1")), Reply::Created(Created::Created));
     assert_eq!(bench.ask(create(&spec, "b2")), Reply::Created(Created::Exists));
@@ -232,7 +232,7 @@ fn a_minted_id_that_is_taken_is_passed_over() {
     let mut bench = Bench::new();
     let run = RunId::from_parts(0, 1);
     let settings = SpecDefaults::default();
-    let spec = RunSpec { run, agent: agent("a/x"), parent: None, tree: run, retention: Retention::Run, settings };
+    let spec = RunSpec::root(run, agent("a/x"), settings);
     bench.ask(Request::Create { spec: Box::new(spec), boot: None });
     bench.deliver("a/y", "m1");
     let runs: Vec<_> = bench.store.runs().map(|report| report.spec.run).collect();

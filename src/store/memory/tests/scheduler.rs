@@ -179,7 +179,7 @@ fn leases_that_run_out_together_are_queued_in_the_order_of_their_making() {
     for (run, key) in ids.into_iter().zip(["z", "y", "x"]) {
         let settings = SpecDefaults::default();
         let agent = AgentId::new("a", key).unwrap();
-        let spec = RunSpec { run, agent, parent: None, tree: run, retention: Retention::Run, settings };
+        let spec = RunSpec::root(run, agent, settings);
         bench.ask(Request::Create { spec: Box::new(spec), boot: None });
     }
     bench.poll("w1", 3);
