@@ -45,6 +45,13 @@ impl AgentId {
         Ok(AgentId(if key.is_empty() { kind.into() } else { format!("{kind}/{key}").into() }))
     }
 
+    /// The address of the same type with another key.
+    #[must_use]
+    pub fn with_key(&self, key: &str) -> Self {
+        let kind = self.kind();
+        AgentId(if key.is_empty() { kind.into() } else { format!("{kind}/{key}").into() })
+    }
+
     /// The agent's type: all up to the first `/`.
     pub fn kind(&self) -> &str {
         self.0.split_once('/').map_or(&self.0, |(kind, _)| kind)

@@ -567,8 +567,11 @@ pub enum Reserved {
         /// Why.
         reason: Name,
     },
-    /// The address, or a unit, is about to be free: ask again at the next lease.
-    Ending,
+    /// The address, or a unit, is about to be free: its run has ended but is not released yet.
+    Ending {
+        /// When to ask again.
+        again: Timestamp,
+    },
     /// The parent's lease is not the caller's.
     Lost,
 }

@@ -213,6 +213,7 @@ impl Player {
                 ctx.unfollow(topic).await?;
                 Json::null()
             }
+            Call::Version(change) => Json::new(ctx.version(change).await?.into()),
             Call::Now => Json::new(ctx.now().await?.to_string().into()),
             Call::Random => Json::new(ctx.random().await?.into()),
             Call::Uuid => Json::new(ctx.uuid().await?.into()),
