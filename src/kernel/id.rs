@@ -62,6 +62,20 @@ impl AgentId {
         self.0.split_once('/').map_or("", |(_, key)| key)
     }
 
+    /// The run and step that gave a child its address, if its key is such a one: `type/<parent run>.<step>`.
+    pub fn spawned_by(&self) -> Option<(RunId, &str)> {
+        let (run, step) = self.key().split_once('.')?;
+        Some((run.parse().ok()?, step))
+    }
+
+    /// The whole address, with the run that spawned it by its name.
+    pub fn told(&self, name_of: impl FnOnce(RunId) -> String) -> String {
+        match self.spawned_by() {
+            Some((run, step)) => format!("{}/{}.{step}", self.kind(), name_of(run)),
+            None => self.to_string(),
+        }
+    }
+
     /// The whole address.
     pub fn as_str(&self) -> &str {
         &self.0
