@@ -6,8 +6,9 @@ use std::sync::Arc;
 use super::hold::repeat_on;
 use super::pace::Pauses;
 use crate::kernel::{
-    AgentId, Arrival, Body, Created, DeadLetterEntry, EventLog, Host, Inbox, Json, Message, MessageId, Name, RunId,
-    RunLogEntry, RunSpec, Scheduler, Seq, SignalBus, Signalled, Store, UnknownAgent,
+    AgentId, Arrival, Body, Created, DeadLetterEntry, EventLog, FollowGraph, Host, Inbox, Json, Message, MessageId,
+    Name, RunId, RunLogEntry, RunSpec, Scheduler, Seq, SignalBus, Signalled, Stamp, Store, Subscription, TopicId,
+    UnknownAgent,
 };
 
 /// A caller that holds no run.
@@ -86,6 +87,17 @@ impl Client {
                 Ok(Err(_)) | Err(_) => self.host.sleep(pauses.after_failure()).await,
             }
         }
+    }
+
+    /// `agent` follows a topic from `stamp` on, unless a later stamp says otherwise.
+    pub async fn follow(&self, agent: AgentId, topic: TopicId, stamp: Stamp) {
+        repeat_on(&*self.host, async || self.store.follow(agent.clone(), topic.clone(), stamp).await).await;
+    }
+
+    /// `agent` follows a topic no more from `stamp` on, unless a later stamp says otherwise.
+    pub async fn unfollow(&self, agent: AgentId, topic: TopicId, stamp: Stamp) {
+        let subscription = Subscription { follower: agent, topic };
+        repeat_on(&*self.host, async || self.store.unfollow(subscription.clone(), stamp).await).await;
     }
 
     async fn knows(&self, run: RunId) -> bool {
