@@ -237,13 +237,9 @@ impl Aliases {
         self.names.clone()
     }
 
-    /// An address with the run in it, if there is one, by its alias: a child that was spawned by type has its parent's run
-    /// and step as its key.
+    /// An address with the run that spawned it, if one did, by its alias.
     fn agent(&self, agent: &AgentId) -> String {
-        match agent.key().split_once('.').and_then(|(run, step)| Some((run.parse::<RunId>().ok()?, step))) {
-            Some((run, step)) => format!("{}/{}.{step}", agent.kind(), self.name_of(run)),
-            None => agent.to_string(),
-        }
+        agent.told(|run| self.name_of(run).to_string())
     }
 
     /// A message's id with the run in it, if there is one, by its alias.

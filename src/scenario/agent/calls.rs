@@ -52,6 +52,7 @@ impl Player {
                 ctx.unfollow(topic).await?;
                 Json::null()
             }
+            Call::Version(change) => Json::new(ctx.version(change).await?.into()),
             Call::Now => Json::new(ctx.now().await?.to_string().into()),
             Call::Random => Json::new(ctx.random().await?.into()),
             Call::Uuid => Json::new(ctx.uuid().await?.into()),
@@ -109,7 +110,7 @@ impl Player {
         let data = self.fill(&spawn.data)?;
         let call = match &spawn.child {
             Child::At(address) => SpawnCall::at(self.address(address)?, data),
-            Child::OfType(kind) => SpawnCall::of_type(kind.clone(), data),
+            Child::OfType(kind) => SpawnCall::of_type(kind, data).expect("a type of the scenario is an agent type"),
         };
         Ok(call.supervision(spawn.supervision.clone()))
     }
