@@ -424,8 +424,9 @@ fn bends_call(fault: &Fault) -> bool {
             | Fault::DelayReply { .. }
             | Fault::Hold { .. }
             | Fault::ToolSlow { .. }
-            | Fault::ToolRefuses
+            | Fault::ToolRefuses { .. }
             | Fault::ToolUnknown { .. }
+            | Fault::ToolMalformed
     )
 }
 

@@ -262,9 +262,14 @@ pub(crate) fn befell(fault: &Fault, site: &str) -> String {
         Fault::ClockStep { by } => format!("had its clock put {} ahead at {noun}", span(*by)),
         Fault::Stop { .. } => format!("was asked to stop at {noun}"),
         Fault::ToolSlow { takes } => format!("waited {} for the answer to {noun}", span(*takes)),
-        Fault::ToolRefuses => format!("was refused {noun}"),
-        Fault::ToolUnknown { happened: true } => format!("got no clear answer to {noun}, which took hold"),
-        Fault::ToolUnknown { happened: false } => format!("got no clear answer to {noun}, which did not take hold"),
+        Fault::ToolRefuses { after: None } => format!("was refused {noun}"),
+        Fault::ToolRefuses { after: Some(after) } => format!("was refused {noun}, for {} at least", span(*after)),
+        Fault::ToolUnknown { after: Some(_), .. } => format!("got an answer to {noun} that broke off"),
+        Fault::ToolUnknown { happened: true, .. } => format!("got no clear answer to {noun}, which took hold"),
+        Fault::ToolUnknown { happened: false, .. } => {
+            format!("got no clear answer to {noun}, which did not take hold")
+        }
+        Fault::ToolMalformed => format!("got an answer to {noun} that was cut off in the middle"),
         Fault::Hold { until: Some(until), .. } => format!("had {noun} held back until {} was done", site_noun(until)),
         Fault::Hold { until: None, most: Some(most) } => format!("had {noun} held back for {}", span(*most)),
         Fault::Hold { until: None, most: None } => format!("had {noun} held back"),
