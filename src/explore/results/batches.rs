@@ -18,14 +18,14 @@ pub(super) struct Chosen<'a> {
 }
 
 impl<'a> Chosen<'a> {
-    /// Of batches that share schedules the largest counts, of equal ones that of which most was checked again. Batches of
-    /// the grid lie in each other or apart; only those of different shards, or such as were broken off, can share a
-    /// part.
+    /// Of batches that share schedules the largest counts, of equal ones that of which most was checked again, and then
+    /// that of which most failures were shrunk. Batches of the grid lie in each other or apart; only those of different
+    /// shards, or such as were broken off, can share a part.
     pub(super) fn of(batches: impl Iterator<Item = &'a BatchLine>) -> Chosen<'a> {
         let mut sorted: Vec<&BatchLine> = batches.collect();
         sorted.sort_by_key(|batch| {
             let most = |count: u64| std::cmp::Reverse(count);
-            (most(batch.counts.schedules), batch.seeds, batch.shard, most(batch.counts.rechecked))
+            (most(batch.counts.schedules), batch.seeds, batch.shard, most(batch.counts.rechecked), most(batch.shrunk()))
         });
         let mut chosen = Chosen::default();
         let mut cut = Vec::new();

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::explore::fake::Fake;
 use crate::explore::sweep::Sweep;
-use crate::explore::{Known, KnownFailure, News, Shard, Subject};
+use crate::explore::{Aim, Known, KnownFailure, News, Shard, Subject};
 
 fn fakes() -> [Fake; 2] {
     [Fake { fails: Some(97), ..Fake::default() }, Fake { name: "quiet", ..Fake::default() }]
@@ -188,6 +188,69 @@ fn a_known_failure_is_marked_and_one_that_did_not_come_up_is_told() {
     assert!(!summary.violated());
     assert_eq!(summary.failures[0].samples[0].known.as_deref(), Some("it is being worked on"));
     assert_eq!(summary.not_seen, [entry("log-closed")]);
+}
+
+/// A fake that fails ten times, the last time with another minimum; and what of it is known.
+fn one_is_rare(known: &[&str]) -> (Vec<Fake>, Known) {
+    let entry = |call: &&str| KnownFailure {
+        scenario: "fake".to_owned(),
+        invariant: "log-dense".to_owned(),
+        subject: None,
+        last: Some(format!("lost_reply × {call}")),
+        reason: format!("it is {call}"),
+    };
+    let fake = Fake { fails: Some(97), rare: Some(970), ..Fake::default() };
+    (vec![fake], Known::new(known.iter().map(entry).collect()))
+}
+
+#[test]
+fn every_failure_with_a_cause_that_is_known_by_its_minima_is_compared_and_one_that_is_unknown_is_told() {
+    let cases: [(&[&str], [u64; 2]); 3] =
+        [(&["common"], [9, 1]), (&["common", "rare"], [10, 0]), (&["other"], [0, 10])];
+    for (known, [expected, unknown]) in cases {
+        let (fakes, known) = one_is_rare(known);
+        let aim = Aim { known: known.clone(), ..Aim::default() };
+        let of = |number, of| lines_of(&Sweep { aim: aim.clone(), ..shard(number, of) }, &fakes);
+        let summary =
+            |lines: Vec<Line>| Summary::of(&lines.into_iter().collect(), &known).expect("they belong together");
+        let (written, own) = of(1, 1);
+        let whole = summary(written.clone());
+        assert_eq!(whole, summary(own.into_iter().collect()));
+        for parts in [2, 3, 8] {
+            let parts = (1..=parts).flat_map(|number| of(number, parts).0).collect();
+            assert_eq!(summary(parts), whole);
+        }
+        let failure = &whole.failures[0];
+        assert_eq!(failure.compared, Some(Compared { known: expected, unknown, not_shrunk: 0 }));
+        assert_eq!((whole.violated(), failure.is_known()), (unknown > 0, unknown == 0));
+        let told: Vec<_> = failure.samples.iter().map(|sample| (sample.failure.seed, sample.known.is_some())).collect();
+        assert_eq!(told, [(Some(97), expected > 0), (Some(970), unknown == 0)]);
+        // A sweep without the list, in the same file, takes nothing away.
+        let mut both = lines_of(&shard(1, 1), &fakes).0;
+        both.extend(written);
+        assert_eq!(summary(both), whole);
+    }
+}
+
+#[test]
+fn what_was_not_compared_counts_as_not_known() {
+    let (fakes, known) = one_is_rare(&["common", "rare"]);
+    let lines = lines_of(&shard(1, 1), &fakes).0.into_iter().collect();
+    let summary = Summary::of(&lines, &known).expect("they belong together");
+    assert!(summary.violated());
+    assert_eq!(summary.failures[0].compared, Some(Compared { known: 0, unknown: 0, not_shrunk: 10 }));
+}
+
+#[test]
+fn known_failures_do_not_end_a_sweep_and_the_first_that_is_not_does() {
+    let played = |known: &[&str]| {
+        let (fakes, known) = one_is_rare(known);
+        let aim = Aim { known, ..Aim::default() };
+        summary(lines_of(&Sweep { aim, fail_fast: true, ..shard(1, 1) }, &fakes).0).total().schedules
+    };
+    assert_eq!(played(&[]), 97 - 3 + 1);
+    assert_eq!(played(&["common"]), 970 - 3 + 1);
+    assert_eq!(played(&["common", "rare"]), 1_000);
 }
 
 #[test]
