@@ -262,8 +262,17 @@ fn only_one_invariant_counts_where_one_is_asked_for() {
     let document = place.must("sweep --seeds 400 --only expectation --json", 1).document();
     assert_eq!(first_failure(&document)["invariant"], json!("expectation"));
     assert_eq!(document["failures"].as_array().map(Vec::len), Some(1));
-    let file = first_failure(&document)["file"].as_str().expect("a file").to_owned();
-    place.must(&format!("replay {file}"), 1);
+    let samples = first_failure(&document)["samples"].as_array().expect("a list");
+    for sample in samples {
+        // An invariant is broken before it, and the failure is shrunk to what was asked for all the same.
+        assert_eq!(
+            (&sample["shrunk"]["minimal"], &sample["deviations"]["after"]),
+            (&json!(true), &json!(1)),
+            "{sample}"
+        );
+        assert!(sample["story"].to_string().contains("Expected: "), "{sample}");
+        place.must(&format!("replay {}", sample["file"].as_str().expect("a file")), 1);
+    }
     assert_eq!(place.must("sweep --seeds 400 --only log-dense --json --out o", 0).document()["failures"], json!([]));
     let told = place.must("sweep --only log-dens", 2);
     assert!(told.err.contains("did you mean `log-dense`?"), "{}", told.err);

@@ -157,7 +157,8 @@ impl Report<'_> {
     /// What joined results lack.
     fn missing(&self) -> String {
         let mut text = String::new();
-        let planned: Option<u64> = self.summary.scenarios.iter().map(|scenario| scenario.planned).sum();
+        let planned = self.summary.scenarios.iter().map(|scenario| scenario.planned);
+        let planned = planned.reduce(|sum, more| Some(sum?.saturating_add(more?))).flatten();
         let played = self.summary.total().schedules;
         if let Some(planned) = planned.filter(|planned| *planned > played) {
             let (played, planned) = (grouped(played), counted(planned, "schedule", "schedules"));

@@ -40,9 +40,20 @@ impl<'a> Chosen<'a> {
                 Meets::Part => cut.push(batch),
             }
         }
-        let seeds = cut.iter().flat_map(|batch| batch.shard().seeds(batch.seeds[0]..batch.seeds[1]));
-        chosen.left_out = seeds.filter(|seed| !chosen.has(Some(*seed))).count() as u64;
+        chosen.left_out = cut.iter().map(|batch| chosen.lacks(batch)).fold(0, u64::saturating_add);
         chosen
+    }
+
+    /// How many schedules of a batch do not count.
+    fn lacks(&self, batch: &BatchLine) -> u64 {
+        let (shard, [start, end]) = (batch.shard(), batch.seeds);
+        let mut lacks = shard.count(&(start..end));
+        for (other, ranges) in &self.taken {
+            let Some(both) = shard.both(*other) else { continue };
+            let met = ranges.range(..end).rev().take_while(|(_, last)| **last > start);
+            lacks -= met.map(|(first, last)| both.count(&(start.max(*first)..end.min(*last)))).sum::<u64>();
+        }
+        lacks
     }
 
     /// Whether a schedule is among those that count.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::explore::grid::longest_block;
 use crate::explore::{Cause, Fingerprint, Group, Shard, Tally};
 use crate::sim::Deviation;
 
@@ -452,7 +453,7 @@ impl Line {
         };
         if seeds[0] > seeds[1] {
             Err("its seeds end before they begin")
-        } else if shard[0] < 1 || shard[0] > shard[1] {
+        } else if shard[0] < 1 || shard[0] > shard[1] || shard[1] > u64::from(u32::MAX) {
             Err("there is no such shard")
         } else if let Line::Batch(batch) = self {
             batch.check()
@@ -463,17 +464,23 @@ impl Line {
 }
 
 impl BatchLine {
-    /// Whether it counts no more than it can have played.
+    /// Whether it can be what a sweep played and counted.
     fn check(&self) -> Result<(), &'static str> {
         let [start, end] = self.seeds;
-        let [number, of] = self.shard;
-        let before = |seed: u64| seed.saturating_sub(number - 1).div_ceil(of);
+        let listed = start == end;
         // The one schedule of a scenario that lists its deviations has no seed.
-        let most = if start == end { 1 } else { before(end) - before(start) };
-        if self.counts.schedules > most {
-            Err("it counts more schedules than it has seeds")
-        } else if self.counts.failing > self.counts.schedules {
+        let schedules = if listed { 1 } else { self.shard().count(&(start..end)) };
+        let causes = self.failing.iter().fold(0, |sum: u64, failing| sum.saturating_add(failing.count));
+        if end - start > longest_block(start, self.shard[1]) {
+            Err("it has more seeds than a sweep plays in one go")
+        } else if self.counts.schedules != schedules {
+            Err("it does not count as many schedules as it has seeds")
+        } else if self.counts.failing > schedules {
             Err("it counts more failures than schedules")
+        } else if causes != self.counts.failing {
+            Err("it does not count as many causes as failures")
+        } else if self.failing.iter().any(|failing| failing.shrunk() > failing.count) {
+            Err("it counts more minima than failures")
         } else {
             Ok(())
         }

@@ -141,18 +141,25 @@ fn failures_that_are_counted_and_not_told_are_refused() {
 #[test]
 fn a_batch_counts_no_more_than_its_seeds_and_a_file_stays_in_its_directory() {
     let (lines, _) = lines_of(&shard(2, 8), &fakes());
-    let Some(Line::Batch(batch)) = lines.iter().find(|line| matches!(line, Line::Batch(_))).cloned() else {
+    let Some(Line::Batch(mut batch)) = lines.iter().find(|line| matches!(line, Line::Batch(_))).cloned() else {
         panic!("there are batches")
     };
     let reads = |line: &Line| read_lines(line.to_text().as_bytes()).is_ok();
-    let counted = |schedules, failing| {
+    let counted = |schedules, failing, minima: &[u64]| {
         let mut batch = batch.clone();
         (batch.counts.schedules, batch.counts.failing) = (schedules, failing);
+        let minima = minima.iter().map(|count| MinimumCount { last: None, count: *count }).collect();
+        let (invariant, subject) = ("log-dense".to_owned(), "run".to_owned());
+        batch.failing = vec![FailingCount { invariant, subject, count: failing, minima }];
         reads(&Line::Batch(batch))
     };
     let most = batch.counts.schedules;
-    assert!(counted(most, 0) && counted(most, most));
-    assert!(!counted(most + 1, 0) && !counted(u64::MAX, 0) && !counted(most, most + 1));
+    assert!(counted(most, 0, &[]) && counted(most, most, &[]) && counted(most, most, &[1, most - 1]));
+    assert!(!counted(most + 1, 0, &[]) && !counted(most - 1, 0, &[]) && !counted(u64::MAX, 0, &[]));
+    assert!(!counted(most, most + 1, &[]) && !counted(most, 1, &[2]) && !counted(most, most, &[u64::MAX, u64::MAX]));
+    batch.failing.clear();
+    batch.counts.failing += 1;
+    assert!(!reads(&Line::Batch(batch.clone())), "a failure has a cause");
     let named = |name: &str| {
         reads(&Line::File(FileLine {
             of: batch.of.clone(),
@@ -280,6 +287,31 @@ fn a_wrong_line_is_told_by_its_number_and_a_cut_one_is_left_out() {
     ];
     for (text, number) in cases {
         assert_eq!(read_lines(text.as_bytes()).expect_err("it is wrong").number, number, "{text}");
+    }
+}
+
+#[test]
+fn a_line_of_more_seeds_than_are_ever_played_in_one_go_is_refused_with_its_reason() {
+    let read = |seeds: [u64; 2], shard: [u64; 2], schedules: u64| {
+        let counts = Counts { schedules, ..Counts::default() };
+        let batch = BatchLine { of: "a".to_owned(), seeds, shard, counts, failing: Vec::new() };
+        let text = format!("\n{}", Line::Batch(batch).to_text());
+        read_lines(text.as_bytes()).map(drop).map_err(|wrong| wrong.to_string())
+    };
+    let cases = [
+        ([0, u64::MAX], [1, 1], u64::MAX, Some("more seeds than a sweep plays in one go")),
+        ([0, u64::MAX], [1, 3], 1, Some("more seeds than a sweep plays in one go")),
+        ([u64::MAX - 64, u64::MAX], [1, 1], 64, None),
+        ([0, 64], [1, 1], 65, Some("as many schedules as it has seeds")),
+        ([0, 64], [3, u64::MAX], 1, Some("there is no such shard")),
+        ([9, 2], [1, 1], 1, Some("end before they begin")),
+    ];
+    for (seeds, shard, schedules, reason) in cases {
+        match (read(seeds, shard, schedules), reason) {
+            (Ok(()), None) => {}
+            (Err(told), Some(reason)) => assert!(told.starts_with("line 2 ") && told.contains(reason), "{told}"),
+            (read, _) => panic!("{seeds:?} {shard:?} {schedules}: {read:?}"),
+        }
     }
 }
 
