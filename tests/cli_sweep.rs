@@ -183,9 +183,11 @@ fn lines_that_are_shuffled_doubled_or_cut_give_the_same_report() {
 #[test]
 fn a_sweep_that_is_killed_loses_nothing_that_was_finished() {
     let place = Place::new();
-    let mut child = place.start("sweep --seeds 1000000 --jobs 2");
+    let mut child = place.start("sweep --seeds 100000 --jobs 2");
     let results = place.path("reports/results.jsonl");
     let seen = loop {
+        let ended = child.try_wait().expect("it is a child");
+        assert_eq!(ended, None, "lines are written while it works");
         let text = fs::read_to_string(&results).unwrap_or_default();
         if text.lines().count() > 40 {
             break text;
