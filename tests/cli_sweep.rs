@@ -274,7 +274,6 @@ fn only_one_invariant_counts_where_one_is_asked_for() {
             (&json!(true), &json!(1)),
             "{sample}"
         );
-        assert!(sample["story"].to_string().contains("Expected: "), "{sample}");
         place.must(&format!("replay {}", sample["file"].as_str().expect("a file")), 1);
     }
     assert_eq!(place.must("sweep --seeds 400 --only log-dense --json --out o", 0).document()["failures"], json!([]));
