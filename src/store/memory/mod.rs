@@ -6,9 +6,12 @@
 //! a run, a release that looks at mailbox and buffer), this file joins them; the contracts' own files know
 //! nothing of each other, except that the scheduler looks at facts of the others (`scheduler::Facts`).
 //!
-//! What is kept for ever: logs, receipts, accepted ids of messages and signals, claimed outcomes, run ids.
+//! What is kept for ever: logs, receipts, accepted ids of messages and signals, claimed outcomes, run ids, the
+//! answers to reservations, the last word on each subscription, spent keys.
 
 mod artifacts;
+mod budget;
+mod follow;
 mod inbox;
 mod journal;
 mod local;
@@ -26,8 +29,8 @@ pub use views::RunReport;
 
 use crate::history::Change;
 use crate::kernel::{
-    AgentId, Arrival, Attempt, Created, Message, MessageId, Reply, Request, RunId, RunIds, RunSpec, RunStatus,
-    Signalled, Span, Step, Timestamp, Trigger, Wait,
+    AgentId, Arrival, Attempt, Created, EffectId, Message, MessageId, Reply, Request, RunId, RunIds, RunSpec,
+    RunStatus, Signalled, Span, Spend, Stamp, Step, Subscription, Timestamp, Trigger, Wait,
 };
 use inbox::Settled;
 use scheduler::{Facts, mail_trigger};
@@ -109,6 +112,8 @@ pub struct Memory {
     inbox: inbox::Inbox,
     scheduler: scheduler::Scheduler,
     signals: signals::SignalBus,
+    follows: follow::FollowGraph,
+    budget: budget::Budget,
     artifacts: artifacts::Artifacts,
 }
 
@@ -124,6 +129,8 @@ impl Memory {
             inbox: inbox::Inbox::default(),
             scheduler: scheduler::Scheduler::default(),
             signals: signals::SignalBus::default(),
+            follows: follow::FollowGraph::default(),
+            budget: budget::Budget::default(),
             artifacts: artifacts::Artifacts::default(),
         }
     }
@@ -161,6 +168,12 @@ impl Memory {
             Request::Signal { .. } | Request::Timer { .. } | Request::Claim { .. } => {
                 self.apply_to_signals(request, at)
             }
+            Request::Follow { subscription, stamp } => self.follow(subscription, true, *stamp, at),
+            Request::Unfollow { subscription, stamp } => self.follow(subscription, false, *stamp, at),
+            Request::FollowersOf { topic } => Reply::Agents(self.follows.followers_of(topic).cloned().collect()),
+            Request::Following { agent } => Reply::Topics(self.follows.following(agent).cloned().collect()),
+            Request::Spend { run, key, amounts } => self.spend(*run, *key, *amounts, at),
+            Request::Totals { run } => Reply::Account(self.account(*run)),
             _ => self.apply_to_scheduler(request, at),
         }
     }
@@ -180,6 +193,8 @@ impl Memory {
         self.inbox.clear();
         self.scheduler.clear();
         self.signals.clear();
+        self.follows.clear();
+        self.budget.clear();
         self.artifacts.clear();
     }
 }
@@ -189,7 +204,12 @@ impl Memory {
     fn apply_to_log(&mut self, now: Timestamp, request: &Request) -> Reply {
         match request {
             Request::Append { run, body, expected } => match self.logs.append(now, *run, body, *expected) {
-                Ok(appended) => Reply::Appended(appended),
+                Ok(appended) => {
+                    if body.ending().is_some() {
+                        self.scheduler.log_closed(*run);
+                    }
+                    Reply::Appended(appended)
+                }
                 Err(conflict) => Reply::Conflict(conflict),
             },
             Request::Read { run, from } | Request::Tail { run, from, .. } => {
@@ -304,6 +324,11 @@ impl Memory {
         match request {
             Request::Register { kind, version, defaults } => self.scheduler.register(kind, *version, defaults, at),
             Request::Create { spec, boot } => return self.create(spec, boot.as_ref(), at),
+            Request::Reserve { lease, step, agent } => {
+                return Reply::Reserved(self.scheduler.reserve(lease, *step, agent, at));
+            }
+            Request::ReturnUnit { run } => self.scheduler.return_unit(*run, at),
+            Request::Detach { run } => self.scheduler.detach(*run, at),
             Request::Spec { run } => return Reply::Spec(self.scheduler.get(*run).map(|run| run.spec.clone())),
             Request::Wake { run, wakeup } => self.scheduler.wake(*run, wakeup, &facts, at),
             Request::Resume { run } => self.scheduler.resume(*run, at),
@@ -315,10 +340,9 @@ impl Memory {
                 return Reply::Heartbeat(self.scheduler.heartbeat(lease, &self.config, at));
             }
             Request::Release { lease, how } => {
+                let before = at.changes.len();
                 let released = self.scheduler.release(lease, how, &facts, at);
-                if !self.scheduler.is_live(lease.run) {
-                    self.signals.end(lease.run);
-                }
+                at.changes[before..].iter().filter_map(ended_run).for_each(|run| self.signals.end(run));
                 return Reply::Released(released);
             }
             Request::Status { run } => return Reply::View(self.run(*run).map(|report| report.view())),
@@ -329,7 +353,17 @@ impl Memory {
         Reply::Done
     }
 
+    /// Makes a root, or a run that its parent has reserved. A child of another kind is none that may be made: it was
+    /// created or swept, or nobody announced it.
     fn create(&mut self, spec: &RunSpec, boot: Option<&Message>, at: &mut Transition<'_>) -> Reply {
+        if spec.parent.is_some() {
+            let Some(address) = self.scheduler.reserved_address(spec.run) else {
+                return Reply::Created(Created::Exists);
+            };
+            let woken_by = self.store_boot(&address, boot, at);
+            self.scheduler.create_reserved(spec, woken_by, at);
+            return Reply::Created(Created::Created);
+        }
         let obstacle = self.scheduler.obstacle(spec.run, &spec.agent);
         if obstacle == Some(Created::Exists) {
             return Reply::Created(Created::Exists);
@@ -340,15 +374,46 @@ impl Memory {
         if let Some(obstacle) = obstacle {
             return Reply::Created(obstacle);
         }
-        if let Some(message) = boot {
-            let delivered = self.inbox.deliver(&spec.agent, message);
-            if let Some(arrival) = delivered.pending.filter(|_| delivered.accepted) {
-                self.arrived(&spec.agent, arrival, at);
-            }
-        }
-        let woken_by = boot.map(mail_trigger).into_iter().collect();
+        let woken_by = self.store_boot(&spec.agent, boot, at);
         self.scheduler.create(spec.clone(), woken_by, at);
         Reply::Created(Created::Created)
+    }
+
+    /// Stores the first message of a run that is made in the same step, and tells what wakes that run.
+    fn store_boot(&mut self, to: &AgentId, boot: Option<&Message>, at: &mut Transition<'_>) -> Vec<Trigger> {
+        if let Some(message) = boot {
+            let delivered = self.inbox.deliver(to, message);
+            if let Some(arrival) = delivered.pending.filter(|_| delivered.accepted) {
+                self.arrived(to, arrival, at);
+            }
+        }
+        boot.map(mail_trigger).into_iter().collect()
+    }
+
+    fn follow(&mut self, subscription: &Subscription, follows: bool, stamp: Stamp, at: &mut Transition<'_>) -> Reply {
+        if self.follows.set(subscription, follows, stamp) {
+            at.changes.push(Change::Following { subscription: subscription.clone(), follows });
+        }
+        Reply::Done
+    }
+
+    /// Spends from the account of the tree that a run belongs to now; a run that nobody knows has none.
+    fn spend(&mut self, run: RunId, key: EffectId, amounts: Spend, at: &mut Transition<'_>) -> Reply {
+        if let Some(tree) = self.scheduler.root_of(run).map(|root| root.run)
+            && self.budget.spend(tree, key, amounts)
+        {
+            at.changes.push(Change::Spent { tree, key, amounts });
+        }
+        Reply::Account(self.account(run))
+    }
+}
+
+/// The run whose end a change tells.
+fn ended_run(change: &Change) -> Option<RunId> {
+    match change {
+        Change::Moved { run, to, .. } if to.is_terminal() => Some(*run),
+        Change::Swept { run } => Some(*run),
+        _ => None,
     }
 }
 

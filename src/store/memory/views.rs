@@ -3,8 +3,8 @@
 use super::Memory;
 use super::scheduler::{Run, State};
 use crate::kernel::{
-    AgentId, Arrival, Attempt, DeadLetterEntry, EffectResult, Message, Name, RunId, RunLogEntry, RunSpec, RunStatus,
-    RunView, Timestamp, Wait,
+    Account, AgentId, Arrival, Attempt, DeadLetterEntry, EffectResult, Message, Name, RunId, RunLogEntry, RunSpec,
+    RunStatus, RunView, Timestamp, TopicId, Wait,
 };
 
 /// What is reported of a run.
@@ -30,6 +30,8 @@ pub struct RunReport<'a> {
     pub waits: &'a [Wait],
     /// Whether a halt keeps it asleep.
     pub halted: bool,
+    /// Whether it is reserved for a parent that has not created it yet; its status is pending then.
+    pub reserved: bool,
 }
 
 impl<'a> RunReport<'a> {
@@ -50,6 +52,7 @@ impl<'a> RunReport<'a> {
             due,
             waits,
             halted,
+            reserved: matches!(run.state, State::Reserved),
         }
     }
 
@@ -61,14 +64,14 @@ impl<'a> RunReport<'a> {
             attempt: self.attempt,
             waits: self.waits.to_vec(),
             halted: self.halted,
-            reserved: false,
+            reserved: self.reserved,
         }
     }
 }
 
 /// Views.
 impl Memory {
-    /// Every run that was ever made, in that order.
+    /// Every run that was ever made or reserved, in that order.
     pub fn runs(&self) -> impl Iterator<Item = RunReport<'_>> {
         self.scheduler.all().map(RunReport::of)
     }
@@ -76,6 +79,22 @@ impl Memory {
     /// One run.
     pub fn run(&self, run: RunId) -> Option<RunReport<'_>> {
         self.scheduler.get(run).map(RunReport::of)
+    }
+
+    /// Whether a run holds a unit of its tree's budget.
+    pub fn holds_unit(&self, run: RunId) -> bool {
+        self.scheduler.holds_unit(run)
+    }
+
+    /// What the tree of a run has spent, and what it may.
+    pub fn account(&self, run: RunId) -> Account {
+        let Some(root) = self.scheduler.root_of(run) else { return Account::default() };
+        Account { spent: self.budget.spent(root.run), limits: root.settings.limits }
+    }
+
+    /// Who follows a topic, by address.
+    pub fn followers_of(&self, topic: &TopicId) -> impl Iterator<Item = &AgentId> {
+        self.follows.followers_of(topic)
     }
 
     /// The log of a run.

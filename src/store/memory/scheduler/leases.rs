@@ -34,10 +34,11 @@ impl Scheduler {
         let woken_by = std::mem::take(woken_by);
         let attempt = run.attempt.map_or(Attempt(0), Attempt::next);
         if run.attempt.is_none() {
-            run.deadline = run.spec.settings.deadline.map(|deadline| match deadline {
+            let own = run.spec.settings.deadline.map(|deadline| match deadline {
                 Deadline::At(instant) => instant,
                 Deadline::After(span) => at.now + span,
             });
+            run.deadline = own.into_iter().chain(run.spec.parent_deadline).min();
         }
         run.attempt = Some(attempt);
         let expires_at = at.lease_end(run.spec.run, attempt, config.lease);
@@ -59,7 +60,7 @@ impl Scheduler {
     }
 
     /// The run that is held under a lease.
-    fn held(&self, key: &LeaseKey) -> Option<RunNo> {
+    pub(super) fn held(&self, key: &LeaseKey) -> Option<RunNo> {
         self.by_id.get(&key.run).copied().filter(|no| self.runs[*no].is_held_under(key))
     }
 
@@ -96,7 +97,8 @@ impl Scheduler {
         Released::Released
     }
 
-    /// The run has ended. Mail that is still pending at its address makes the next one.
+    /// The run has ended, and with it what it reserved and never created. Mail that is still pending at an address
+    /// which is free now makes the next run there.
     fn end(&mut self, no: RunNo, status: RunStatus, facts: &Facts<'_>, at: &mut Transition<'_>) {
         self.leave(no);
         let run = &mut self.runs[no];
@@ -104,11 +106,12 @@ impl Scheduler {
         run.children.clear();
         let spec = run.spec.clone();
         at.moved(spec.run, RunStatus::Running, status, None, Vec::new());
-        if let Some(address) = self.addresses.get_mut(&spec.agent) {
-            address.live = None;
-        }
-        if let Some(message) = facts.first_pending(&spec.agent) {
-            self.create_for_mail(&spec.agent, message, at);
+        let swept = self.sweep(no, at);
+        self.vacate(&spec.agent);
+        for agent in std::iter::once(&spec.agent).chain(&swept) {
+            if let Some(message) = facts.first_pending(agent) {
+                self.create_for_mail(agent, message, at);
+            }
         }
     }
 }

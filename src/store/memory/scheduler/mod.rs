@@ -2,30 +2,32 @@
 //!
 //! Every status has its own order, so that no call looks at all runs: pending runs stand in the [`Queue`],
 //! running ones by expiry, sleeping ones by the first time that wakes them. Ties go by the number of the run.
-//! An ended run stands nowhere; only its tombstone is kept.
+//! An ended run stands nowhere; only its tombstone is kept. Nor does a reserved one, which nobody may lease.
 
 mod facts;
 mod leases;
+mod nursery;
 mod queue;
 mod run;
+mod trees;
 mod waking;
 
 pub(super) use facts::Facts;
 pub use queue::WAIT_MAX;
 pub(super) use run::{Run, State};
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::{Index, IndexMut};
-use std::sync::Arc;
-
 use super::{Config, Transition};
 use crate::history::Change;
 use crate::kernel::{
-    AgentId, Created, Message, Name, RunId, RunSpec, Span, SpecDefaults, Timestamp, Trigger, UnknownAgent, Version,
-    Wakeup,
+    AgentId, Created, Message, Name, RunId, RunSpec, Span, SpecDefaults, Step, Timestamp, Trigger, UnknownAgent,
+    Version, Wakeup,
 };
+use nursery::Spawn;
 use queue::Queue;
 use run::RunNo;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Index, IndexMut};
+use trees::Trees;
 
 /// All runs, the addresses they live at, and the agent types they are made of.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +42,9 @@ pub(super) struct Scheduler {
     /// Sleeping runs that a time or their deadline wakes, by the first of these.
     due: BTreeSet<(Timestamp, RunNo)>,
     halted: BTreeSet<RunNo>,
+    trees: Trees,
+    /// What each step of a parent that asked for a child was told.
+    spawns: BTreeMap<(RunNo, Step), Spawn>,
 }
 
 /// Every run that was ever made, in that order.
@@ -67,7 +72,7 @@ struct Registration {
 
 #[derive(Clone, Debug, Default)]
 struct Address {
-    /// The one run there that has not ended.
+    /// The one run there that has not ended; a reserved one counts.
     live: Option<RunNo>,
     /// How many runs were ever made there.
     runs: u32,
@@ -106,32 +111,57 @@ impl Scheduler {
         self.live_no(agent).map(|_| Created::Busy)
     }
 
-    /// Makes a pending run; there must be no [`Scheduler::obstacle`].
+    /// Makes a pending run, the root of a tree; there must be no [`Scheduler::obstacle`].
     pub fn create(&mut self, spec: RunSpec, woken_by: Vec<Trigger>, at: &mut Transition<'_>) {
         debug_assert_eq!(self.obstacle(spec.run, &spec.agent), None);
+        let spec = RunSpec { parent: None, tree: spec.run, ..spec };
+        let no = self.seat(Run::new(spec, State::Pending { woken_by, waits: Vec::new() }), None);
+        self.made(no, at);
+    }
+
+    /// Gives a new run its number, its address and a unit of the tree of `root`, or of its own.
+    fn seat(&mut self, run: Run, root: Option<RunNo>) -> RunNo {
         let no = RunNo(u32::try_from(self.runs.0.len()).expect("a store holds fewer than 2^32 runs"));
-        let spec = Arc::new(spec);
-        self.by_id.insert(spec.run, no);
-        let address = self.addresses.entry(spec.agent.clone()).or_default();
+        self.by_id.insert(run.spec.run, no);
+        let address = self.addresses.entry(run.spec.agent.clone()).or_default();
         address.live = Some(no);
         address.runs += 1;
+        self.trees.plant(no, root.unwrap_or(no));
+        self.runs.0.push(run);
+        no
+    }
+
+    /// A pending run is told and queued.
+    fn made(&mut self, no: RunNo, at: &mut Transition<'_>) {
+        let spec = &self.runs[no].spec;
         at.changes.push(Change::Made { run: spec.run, agent: spec.agent.clone() });
         self.queue.push(no, &spec.settings.tenant, spec.settings.priority, at.now);
-        self.runs.0.push(Run::new(spec, woken_by));
+    }
+
+    /// Nobody lives at an address any more.
+    fn vacate(&mut self, agent: &AgentId) {
+        if let Some(address) = self.addresses.get_mut(agent) {
+            address.live = None;
+        }
+    }
+
+    /// The id of the next run at an address.
+    fn mint(&self, agent: &AgentId, at: &mut Transition<'_>) -> RunId {
+        let mut nth = self.addresses.get(agent).map_or(0, |address| address.runs);
+        loop {
+            nth += 1;
+            let minted = at.surroundings.mint(agent, nth);
+            if !self.by_id.contains_key(&minted) {
+                return minted;
+            }
+        }
     }
 
     /// Makes a pending run for mail at an address without a live run: a root of its own, as registered.
     fn create_for_mail(&mut self, agent: &AgentId, message: &Message, at: &mut Transition<'_>) {
         let Some(registration) = self.kinds.get(agent.kind()) else { return };
         let settings = registration.defaults.clone();
-        let mut nth = self.addresses.get(agent).map_or(0, |address| address.runs);
-        let run = loop {
-            nth += 1;
-            let minted = at.surroundings.mint(agent, nth);
-            if !self.by_id.contains_key(&minted) {
-                break minted;
-            }
-        };
+        let run = self.mint(agent, at);
         let spec = RunSpec::root(run, agent.clone(), settings);
         self.create(spec, vec![mail_trigger(message)], at);
     }
@@ -198,6 +228,8 @@ impl Scheduler {
         self.expiries.clear();
         self.due.clear();
         self.halted.clear();
+        self.trees.clear();
+        self.spawns.clear();
     }
 }
 

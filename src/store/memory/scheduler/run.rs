@@ -31,6 +31,8 @@ pub struct Run {
 /// The status of a run with what belongs to it.
 #[derive(Clone, Debug)]
 pub enum State {
+    /// Its parent holds its address, and has not created it yet.
+    Reserved,
     Pending {
         /// What made it pending, and what came for its wait list since.
         woken_by: Vec<Trigger>,
@@ -64,11 +66,11 @@ pub struct Sleep {
 }
 
 impl Run {
-    /// A run that was just made.
-    pub fn new(spec: Arc<RunSpec>, woken_by: Vec<Trigger>) -> Self {
+    /// A run that was never leased.
+    pub fn new(spec: RunSpec, state: State) -> Self {
         Run {
-            spec,
-            state: State::Pending { woken_by, waits: Vec::new() },
+            spec: spec.into(),
+            state,
             attempt: None,
             deadline: None,
             cancel: None,
@@ -79,7 +81,7 @@ impl Run {
 
     pub fn status(&self) -> RunStatus {
         match &self.state {
-            State::Pending { .. } => RunStatus::Pending,
+            State::Reserved | State::Pending { .. } => RunStatus::Pending,
             State::Running { .. } => RunStatus::Running,
             State::Suspended(_) => RunStatus::Suspended,
             State::Ended(status) => *status,

@@ -24,7 +24,7 @@ impl Scheduler {
                     self.halted.remove(&no);
                 }
             }
-            State::Pending { .. } | State::Ended(_) => {}
+            State::Reserved | State::Pending { .. } | State::Ended(_) => {}
         }
         run.status()
     }
@@ -68,11 +68,12 @@ impl Scheduler {
     }
 
     /// A run is told of a wake-up. The end of a child is kept until a wait uses it; anything else that is told
-    /// to a running run, until its release.
+    /// to a running run, until its release. A reserved run waits for nothing.
     pub fn wake(&mut self, run: RunId, wakeup: &Wakeup, facts: &Facts<'_>, at: &mut Transition<'_>) {
         let Some(no) = self.live(run) else { return };
         let run = &mut self.runs[no];
         match (wakeup, &mut run.state) {
+            (_, State::Reserved) => {}
             (Wakeup::ChildDone { child_run, .. }, _) => {
                 run.children.insert(*child_run, wakeup.clone());
             }
