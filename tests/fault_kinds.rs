@@ -350,10 +350,10 @@ fn a_tool_is_slow_refuses_or_cannot_vouch() {
     let takes = Span::from_secs(40);
     let (took, performed, happened) = told(Fault::ToolSlow { takes });
     assert!(took > takes && matches!(performed, Performed::Done(_)) && happened == 1);
-    let (_, performed, happened) = told(Fault::ToolRefuses);
+    let (_, performed, happened) = told(Fault::ToolRefuses { after: None });
     assert!(matches!(performed, Performed::Refused { .. }) && happened == 0);
     for happens in [true, false] {
-        let (_, performed, happened) = told(Fault::ToolUnknown { happened: happens });
+        let (_, performed, happened) = told(Fault::ToolUnknown { happened: happens, after: None });
         assert!(performed == Performed::Unknown && happened == usize::from(happens));
     }
 }
@@ -383,7 +383,7 @@ fn a_grant_that_is_lost_runs_out_and_the_run_is_granted_again() {
 /// A refusal that a former holder heard, and tells the journal late, does not deny what its successor did.
 #[test]
 fn a_refusal_in_flight_does_not_deny_what_a_successor_brings_about() {
-    let refuses = Deviation::named("pay#1 / lease 0 / perform key step 1 / try 1", Fault::ToolRefuses);
+    let refuses = Deviation::named("pay#1 / lease 0 / perform key step 1 / try 1", Fault::ToolRefuses { after: None });
     // The successor's request is under way when the late call lands.
     let slow = Fault::ToolSlow { takes: Span::from_secs(20) };
     let slow = Deviation::named("pay#1 / lease 1 / perform key step 1 / try 1", slow);

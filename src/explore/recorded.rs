@@ -173,11 +173,16 @@ impl Runs {
     fn note(&mut self, answer: &Answer, changes: &[Change]) {
         for change in changes {
             match change {
-                Change::Made { run, agent } => {
+                Change::Made { run, agent } | Change::Reserved { run, agent, .. } => {
+                    if self.places.contains_key(run) {
+                        continue;
+                    }
                     let nth = self.counts.entry(agent.clone()).or_default();
                     *nth += 1;
+                    let name_of = |run| self.places.get(&run).map(|place| self.list[*place].alias.clone());
+                    let address = agent.told(|run| name_of(run).unwrap_or_else(|| run.to_string()));
                     self.places.insert(*run, self.list.len());
-                    let alias = format!("{agent}#{nth}");
+                    let alias = format!("{address}#{nth}");
                     self.list.push(RunLeft { alias, status: RunStatus::Pending, leases: 0 });
                 }
                 Change::Moved { run, to, .. } => {

@@ -46,11 +46,13 @@ pub enum FaultKind {
     Slow,
     /// A request is held back until another call was applied.
     Hold,
+    /// A model says something that is cut off in the middle.
+    ToolMalformed,
 }
 
 impl FaultKind {
     /// Every kind.
-    pub const ALL: [FaultKind; 20] = [
+    pub const ALL: [FaultKind; 21] = [
         FaultKind::Crash,
         FaultKind::Pause,
         FaultKind::Partition,
@@ -71,6 +73,7 @@ impl FaultKind {
         FaultKind::ToolUnknown,
         FaultKind::Slow,
         FaultKind::Hold,
+        FaultKind::ToolMalformed,
     ];
 
     /// The kind in words, as scenario files have it.
@@ -96,6 +99,7 @@ impl FaultKind {
             FaultKind::ToolUnknown => "tool_unknown",
             FaultKind::Slow => "slow",
             FaultKind::Hold => "hold",
+            FaultKind::ToolMalformed => "tool_malformed",
         }
     }
 
@@ -109,6 +113,7 @@ impl FaultKind {
                 | FaultKind::StoreError
                 | FaultKind::ToolRefuses
                 | FaultKind::ToolUnknown
+                | FaultKind::ToolMalformed
         )
     }
 
@@ -135,6 +140,7 @@ impl FaultKind {
             FaultKind::ToolUnknown => "A tool cannot vouch for what it did, or did not.",
             FaultKind::Slow => "A worker is several times slower throughout.",
             FaultKind::Hold => "A request is held back until another call was applied.",
+            FaultKind::ToolMalformed => "What a model says is cut off in the middle.",
         }
     }
 }

@@ -237,7 +237,7 @@ impl<S: Store + ?Sized> Artifacts for S {}
 /// What a parent asks of the scheduler about its children.
 pub trait Nursery: Store {
     /// Holds a unit of the tree's budget and an address for the child of a step. Keyed by the parent and the step: every
-    /// repeat hears the same, a refusal included, though not [`Reserved::Ending`].
+    /// repeat hears the same, a refusal included, though not [`Reserved::Ending`], which counts for this once.
     async fn reserve(&self, lease: LeaseKey, step: Step, child_agent: AgentId) -> Result<Reserved, CallError> {
         ask!(self, Request::Reserve { lease, step, agent: child_agent }, Reply::Reserved(reserved) => reserved)
     }

@@ -45,6 +45,13 @@ impl AgentId {
         Ok(AgentId(if key.is_empty() { kind.into() } else { format!("{kind}/{key}").into() }))
     }
 
+    /// The address of the same type with another key.
+    #[must_use]
+    pub fn with_key(&self, key: &str) -> Self {
+        let kind = self.kind();
+        AgentId(if key.is_empty() { kind.into() } else { format!("{kind}/{key}").into() })
+    }
+
     /// The agent's type: all up to the first `/`.
     pub fn kind(&self) -> &str {
         self.0.split_once('/').map_or(&self.0, |(kind, _)| kind)
@@ -53,6 +60,20 @@ impl AgentId {
     /// The key behind the type; may be empty.
     pub fn key(&self) -> &str {
         self.0.split_once('/').map_or("", |(_, key)| key)
+    }
+
+    /// The run and step that gave a child its address, if its key is such a one: `type/<parent run>.<step>`.
+    pub fn spawned_by(&self) -> Option<(RunId, &str)> {
+        let (run, step) = self.key().split_once('.')?;
+        Some((run.parse().ok()?, step))
+    }
+
+    /// The whole address, with the run that spawned it by its name.
+    pub fn told(&self, name_of: impl FnOnce(RunId) -> String) -> String {
+        match self.spawned_by() {
+            Some((run, step)) => format!("{}/{}.{step}", self.kind(), name_of(run)),
+            None => self.to_string(),
+        }
     }
 
     /// The whole address.

@@ -484,6 +484,18 @@ pub enum AskOutcome {
     },
 }
 
+impl AskOutcome {
+    /// Which of the four it is, as it is serialised.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            AskOutcome::Replied { .. } => "replied",
+            AskOutcome::TimedOut { .. } => "timed_out",
+            AskOutcome::TargetFailed { .. } => "target_failed",
+            AskOutcome::TargetCancelled { .. } => "target_cancelled",
+        }
+    }
+}
+
 /// What a parent says about a child beyond what its agent type is registered with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -567,8 +579,11 @@ pub enum Reserved {
         /// Why.
         reason: Name,
     },
-    /// The address, or a unit, is about to be free: ask again at the next lease.
-    Ending,
+    /// The address, or a unit, is about to be free: its run has ended but is not released yet.
+    Ending {
+        /// When to ask again.
+        again: Timestamp,
+    },
     /// The parent's lease is not the caller's.
     Lost,
 }

@@ -28,9 +28,14 @@ pub fn in_words(deviation: &Deviation) -> String {
         Fault::ClockStep { by } => format!("the worker's clock steps ahead by {by}"),
         Fault::Stop { restart } => format!("the worker is asked to stop, and starts anew {restart} later"),
         Fault::ToolSlow { takes } => format!("the tool takes {takes}"),
-        Fault::ToolRefuses => "the tool refuses".to_owned(),
-        Fault::ToolUnknown { happened: true } => "it happens, and the tool cannot vouch for it".to_owned(),
-        Fault::ToolUnknown { happened: false } => "it does not happen, and the tool cannot vouch for that".to_owned(),
+        Fault::ToolRefuses { after: None } => "the tool refuses".to_owned(),
+        Fault::ToolRefuses { after: Some(after) } => format!("the tool refuses, and asks for a pause of {after}"),
+        Fault::ToolUnknown { after: Some(after), .. } => format!("the answer breaks off after {after}"),
+        Fault::ToolUnknown { happened: true, .. } => "it happens, and the tool cannot vouch for it".to_owned(),
+        Fault::ToolUnknown { happened: false, .. } => {
+            "it does not happen, and the tool cannot vouch for that".to_owned()
+        }
+        Fault::ToolMalformed => "what the model says is cut off in the middle".to_owned(),
         Fault::Hold { until: Some(until), most: None } => {
             format!("the request is held back until this was done: {until}")
         }
@@ -85,9 +90,12 @@ mod tests {
             Fault::ClockStep { by: second },
             Fault::Stop { restart: second },
             Fault::ToolSlow { takes: second },
-            Fault::ToolRefuses,
-            Fault::ToolUnknown { happened: true },
-            Fault::ToolUnknown { happened: false },
+            Fault::ToolRefuses { after: None },
+            Fault::ToolRefuses { after: Some(second) },
+            Fault::ToolUnknown { happened: true, after: None },
+            Fault::ToolUnknown { happened: false, after: None },
+            Fault::ToolUnknown { happened: true, after: Some(second) },
+            Fault::ToolMalformed,
             Fault::Slow { factor: 8 },
             Fault::Hold { until: Some("w2 / speed".into()), most: None },
             Fault::Hold { until: Some("w2 / speed".into()), most: Some(second) },

@@ -186,8 +186,17 @@ fn milder(deviation: &Deviation, place: usize, holds: &Fault, to: Amount) -> Str
         (Fault::ClockStep { .. }, _) => format!("Had the clock {of} stepped by {to}"),
         (Fault::ToolSlow { .. }, _) => format!("Had the answer to {noun} (deviation {number}) taken {to}"),
         (Fault::Slow { .. }, _) => format!("Had the worker {of} been slower by {to}"),
+        (Fault::ToolRefuses { after: Some(_) }, _) => format!("Had the tool {of} asked for a pause of {to}"),
+        (Fault::ToolUnknown { after: Some(_), .. }, _) => {
+            format!("Had the answer to {noun} (deviation {number}) broken off after {to}")
+        }
         (
-            Fault::LostRequest | Fault::LostReply | Fault::StoreError | Fault::ToolRefuses | Fault::ToolUnknown { .. },
+            Fault::LostRequest
+            | Fault::LostReply
+            | Fault::StoreError
+            | Fault::ToolRefuses { .. }
+            | Fault::ToolUnknown { .. }
+            | Fault::ToolMalformed,
             _,
         ) => format!("Had deviation {number} been milder"),
     }

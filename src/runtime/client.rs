@@ -1,13 +1,12 @@
 //! Calls from outside, without a lease: each is repeated until it is decided.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
+use super::cascade::cancel_tree;
 use super::hold::repeat_on;
-use super::pace::Pauses;
 use crate::kernel::{
-    AgentId, Arrival, Body, Created, DeadLetterEntry, EventLog, Host, Inbox, Json, Message, MessageId, Name, RunId,
-    RunLogEntry, RunSpec, Scheduler, Seq, SignalBus, Signalled, Store, UnknownAgent,
+    AgentId, Arrival, Created, DeadLetterEntry, FollowGraph, Host, Inbox, Json, Message, MessageId, Name, RunId,
+    RunSpec, Scheduler, SignalBus, Signalled, Stamp, Store, Subscription, TopicId, UnknownAgent,
 };
 
 /// A caller that holds no run.
@@ -62,38 +61,27 @@ impl Client {
         repeat_on(&*self.host, async || self.store.resume(run).await).await;
     }
 
-    /// Cancels a run: first the sticky flag, from which on it will happen whatever becomes of the caller, then
-    /// the request in its log. Nothing happens to a run that has ended or that nobody knows: that is asked
-    /// first, since a run that came to be between flag and log would have the request without the flag.
+    /// Cancels a run and all below it. Nothing happens to a run that has ended, as far as what is below it is seen to, or
+    /// that nobody knows: that is asked first, since a run that came to be between flag and log would have the request
+    /// without the flag.
     pub async fn cancel(&self, run: RunId, reason: Name) {
-        if !self.knows(run).await {
-            return;
+        if self.knows(run).await {
+            cancel_tree(&*self.store, &*self.host, run, &reason).await;
         }
-        repeat_on(&*self.host, async || self.store.cancel(run, reason.clone()).await).await;
-        let body = Arc::new(Body::CancelRequested { reason });
-        let mut pauses = Pauses::new();
-        let mut last = Seq::EMPTY;
-        loop {
-            let entries = repeat_on(&*self.host, async || self.store.read(run, last.next()).await).await;
-            if entries.iter().any(is_answer) {
-                return;
-            }
-            last = entries.last().map_or(last, |entry| entry.seq);
-            match self.store.append(run, body.clone(), last).await {
-                Ok(Ok(_appended)) => return,
-                // Each conflict stands for an entry that the next read shows, so there is no need to pause.
-                Ok(Err(conflict)) if conflict.actual > last => {}
-                Ok(Err(_)) | Err(_) => self.host.sleep(pauses.after_failure()).await,
-            }
-        }
+    }
+
+    /// `agent` follows a topic from `stamp` on, unless a later stamp says otherwise.
+    pub async fn follow(&self, agent: AgentId, topic: TopicId, stamp: Stamp) {
+        repeat_on(&*self.host, async || self.store.follow(agent.clone(), topic.clone(), stamp).await).await;
+    }
+
+    /// `agent` follows a topic no more from `stamp` on, unless a later stamp says otherwise.
+    pub async fn unfollow(&self, agent: AgentId, topic: TopicId, stamp: Stamp) {
+        let subscription = Subscription { follower: agent, topic };
+        repeat_on(&*self.host, async || self.store.unfollow(subscription.clone(), stamp).await).await;
     }
 
     async fn knows(&self, run: RunId) -> bool {
         repeat_on(&*self.host, async || self.store.status(run).await).await.is_some()
     }
-}
-
-/// Whether an entry makes a request to cancel needless: it is one, or the run has ended.
-fn is_answer(entry: &RunLogEntry) -> bool {
-    matches!(&*entry.body, Body::CancelRequested { .. } | Body::Ended(_))
 }

@@ -9,8 +9,8 @@ use super::StepError;
 use super::seat::Seat;
 use super::step::Given;
 use crate::kernel::{
-    AgentId, AgentRunContext, AskOutcome, Attempt, Cancellation, Json, Message, MessageId, Name, Policy, RunHandle,
-    RunId, RunResult, RunStatusSummary, Span, Step, Supervision, Timestamp, TopicId,
+    AgentId, AgentRunContext, AskOutcome, Attempt, Cancellation, IdError, Json, Message, MessageId, Name, Policy,
+    RunHandle, RunId, RunResult, RunStatusSummary, Span, Step, Supervision, Supervisor, Timestamp, TopicId,
 };
 
 /// The context of a run: every call of it is a journaled step, and a check.
@@ -114,7 +114,8 @@ pub struct SpawnCall {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SpawnTarget {
     At(AgentId),
-    OfType(Name),
+    /// A fresh address of the type of this one.
+    OfType(AgentId),
 }
 
 impl SpawnCall {
@@ -125,9 +126,12 @@ impl SpawnCall {
     }
 
     /// A child of a type, at a fresh address of its own: `type/<parent run>.<step>`.
-    pub fn of_type(kind: impl Into<Name>, boot: impl Into<Json>) -> Self {
-        let (target, supervision) = (SpawnTarget::OfType(kind.into()), Supervision::default());
-        SpawnCall { target, boot: boot.into(), supervision }
+    ///
+    /// # Errors
+    /// When the type is empty or holds a `/`.
+    pub fn of_type(kind: &str, boot: impl Into<Json>) -> Result<Self, IdError> {
+        let target = SpawnTarget::OfType(AgentId::new(kind, "")?);
+        Ok(SpawnCall { target, boot: boot.into(), supervision: Supervision::default() })
     }
 
     /// What the parent says about the child beyond what its type is registered with.
@@ -242,6 +246,8 @@ pub enum Call {
     Uuid,
     /// A note in the log.
     Log(Json),
+    /// The mark of a change of the agent's code, see [`Context::version`].
+    Version(Name),
 }
 
 impl Context {
@@ -500,7 +506,7 @@ impl Context {
     /// # Errors
     /// When the run is to end.
     pub async fn version(&self, change: impl Into<Name>) -> Result<bool, StepError> {
-        self.seat.version(change.into()).await
+        self.seat.takes(change.into()).await
     }
 
     /// Makes single calls together: all run to their end. The results stand in the order of the calls; a
@@ -510,6 +516,27 @@ impl Context {
     /// The first error in the order of the calls; or the run is to end.
     pub async fn all(&self, calls: Vec<Call>) -> Result<Vec<Json>, StepError> {
         self.seat.group(calls).await
+    }
+}
+
+impl Supervisor for Context {
+    type Error = StepError;
+
+    async fn spawn(&self, child_agent: AgentId, supervision: Supervision, boot: Json) -> Result<RunHandle, StepError> {
+        Context::spawn(self, SpawnCall::at(child_agent, boot).supervision(supervision)).await
+    }
+
+    async fn join(&self, handle: &RunHandle) -> Result<RunResult, StepError> {
+        let result = Context::join(self, handle, None).await?;
+        Ok(result.expect("a join without a limit ends by the end of the child"))
+    }
+
+    async fn cancel(&self, handle: &RunHandle, reason: Name) -> Result<(), StepError> {
+        Context::cancel(self, handle, reason).await
+    }
+
+    async fn children_of(&self) -> Result<Vec<RunHandle>, StepError> {
+        Context::children_of(self).await
     }
 }
 

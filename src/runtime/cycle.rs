@@ -7,8 +7,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
+use super::announced::carry_out_all;
 use super::ending::{Departure, conclude, park};
-use super::epilogue::{carry_out_all, epilogue, nack_all};
+use super::epilogue::{epilogue, nack_all};
 use super::hold::Hold;
 use super::seat::{Outcome, Seat};
 use super::{Context, Registration};
@@ -55,7 +56,8 @@ async fn enter(hold: &Hold, version: Version) -> Entry {
     loop {
         let (ended, parked, resolved, is_first) = {
             let log = hold.log.borrow();
-            (log.ended.is_some(), log.parked.clone(), log.resolved.clone(), log.attempt.is_none())
+            let resolved = log.resolved.as_ref().map(|resolved| resolved.ending.clone());
+            (log.ended.is_some(), log.parked.clone(), resolved, log.attempt.is_none())
         };
         if ended {
             return Entry::Closed;
@@ -113,7 +115,7 @@ async fn run(hold: &Rc<Hold>, registration: &Registration) -> Departure {
         return Departure { outcome: Outcome::Barred, raised: false, next: Step(0) };
     }
     carry_out_all(hold).await;
-    let seat = Rc::new(Seat::new(hold.clone()));
+    let seat = Rc::new(Seat::new(hold.clone(), registration.version));
     let outcome = seated(&seat, registration, batch(hold)).await;
     Departure { outcome, raised: seat.has_raised(), next: seat.next() }
 }

@@ -3,22 +3,27 @@
 use std::io;
 use std::sync::Arc;
 
+use serde_json::{Value, json};
+
+use super::hold::Hold;
 use super::pace::Pauses;
 use super::seat::Seat;
 use super::step::Given;
-use super::{EffectCall, StepError};
+use super::{ModelCall, StepError};
 use crate::kernel::{
-    Artifacts, Body, CallError, Effect, EffectResult, EffectStatus, INLINE_BYTES_MAX, Journal, Json, Perform,
-    Performed, Policy, Step,
+    Artifacts, Body, Budget, CallError, CallKind, Effect, EffectResult, EffectStatus, INLINE_BYTES_MAX, Journal, Json,
+    Perform, Performed, Policy, Span, Spend, Step,
 };
 
 impl Seat {
     /// Brings an effect whose intent stands in the log to its result; `fresh` when this very call has just
     /// written the intent, so that surely nothing was done about it yet.
-    pub async fn finish_effect(&self, step: Step, call: &EffectCall, fresh: bool) -> Result<Given, StepError> {
+    pub async fn finish_effect(&self, step: Step, limit: Option<Span>, fresh: bool) -> Result<Given, StepError> {
         if self.hold.log.borrow().result(step).is_none() {
             let (effect, policy) = self.intent(step);
-            let (standing, value) = self.receipt(step, effect, policy, call, fresh).await?;
+            let limit = limit.unwrap_or(self.hold.floor.settings.effect_limit);
+            let (standing, value) = self.receipt(step, effect, policy, limit, fresh).await?;
+            spend_result(&self.hold, step, &standing).await;
             self.end_step(step, Body::ToolResult { step, result: standing }).await;
             if let Some(value) = value {
                 return Ok(Given::Value(value));
@@ -40,7 +45,7 @@ impl Seat {
         step: Step,
         effect: Effect,
         policy: Policy,
-        call: &EffectCall,
+        limit: Span,
         fresh: bool,
     ) -> Result<(EffectResult, Option<Json>), StepError> {
         let store = &self.hold.floor.store;
@@ -50,7 +55,7 @@ impl Seat {
         let (result, value) = if !fresh && policy == Policy::AtMostOnce {
             (EffectResult::in_doubt(effect.id), None)
         } else {
-            self.perform(step, (effect, policy), call, !fresh).await?
+            self.perform(step, (effect, policy), limit, !fresh).await?
         };
         if result.is_refused() {
             // A receipt is not fenced. One of a former holder that says "refused" could land after its successor
@@ -69,10 +74,9 @@ impl Seat {
         &self,
         step: Step,
         (effect, policy): (Effect, Policy),
-        call: &EffectCall,
+        limit: Span,
         asked_before: bool,
     ) -> Result<(EffectResult, Option<Json>), StepError> {
-        let limit = call.limit.unwrap_or(self.hold.floor.settings.effect_limit);
         let (id, mut may_have_happened) = (effect.id, asked_before);
         let mut pauses = Pauses::new();
         loop {
@@ -107,8 +111,21 @@ impl Seat {
         }
         let bytes: Arc<[u8]> = serde_json::to_vec(&result.value).expect("a document is written to memory").into();
         let artifact = self.hold.settled(async || self.hold.floor.store.put(bytes.clone()).await).await;
-        let receipt = EffectResult { value: Json::null(), artifact_ref: Some(artifact), ..result.clone() };
+        // What was used stays in sight of whoever spends it.
+        let usage = result.value.get("usage").map_or(Value::Null, |usage| json!({ "usage": usage }));
+        let receipt = EffectResult { value: Json::new(usage), artifact_ref: Some(artifact), ..result.clone() };
         (receipt, Some(result.value))
+    }
+
+    /// Brings a call of a model to its result: an effect, of which one thing more is asked.
+    pub async fn finish_model(&self, step: Step, call: &ModelCall, fresh: bool) -> Result<Given, StepError> {
+        let answer = self.finish_effect(step, call.limit, fresh).await?.into_json();
+        let text = answer.get("text").and_then(Value::as_str);
+        let is_document = text.is_some_and(|text| serde_json::from_str::<Value>(text).is_ok());
+        if call.json && !is_document {
+            return Err(StepError::Malformed { effect_id: self.intent(step).0.id });
+        }
+        Ok(Given::Value(answer))
     }
 
     /// What the log says that an effect gave.
@@ -133,6 +150,17 @@ impl Seat {
         };
         Ok(Given::Value(self.hold.settled(fetch).await))
     }
+}
+
+/// Spends what the recorded result of a model call used, once over all who find it.
+pub(super) async fn spend_result(hold: &Hold, step: Step, result: &EffectResult) {
+    let call = hold.log.borrow().steps.get(&step).map(|record| record.opening().call);
+    if call != Some(CallKind::Model) || result.status != EffectStatus::Ok {
+        return;
+    }
+    let used = |what: &str| result.value.get("usage").and_then(|usage| usage.get(what)?.as_u64()).unwrap_or_default();
+    let amounts = Spend { tokens: used("tokens"), cost_micros: used("cost_micros"), turns: 1 };
+    hold.settled(async || hold.floor.store.spend(hold.run(), result.effect_id, amounts).await).await;
 }
 
 fn parse(bytes: &[u8]) -> Option<Json> {

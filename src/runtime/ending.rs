@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use super::effect::spend_result;
 use super::epilogue::{epilogue, nack_all};
 use super::hold::Hold;
 use super::seat::Outcome;
 use super::{AgentError, StepError};
 use crate::kernel::{
-    Body, EffectId, EffectResult, Ending, FailureCode, Journal, Name, Release, Step, Timestamp, Wait, Wakeup,
+    Body, EffectId, EffectResult, Ending, FailureCode, Journal, Name, Release, Retention, Step, Timestamp, Wait, Wakeup,
 };
 
 /// How an agent left its seat, and where it was.
@@ -32,8 +33,16 @@ enum Course {
 /// Brings a run from the departure of its agent to its release.
 pub(super) async fn conclude(hold: &Hold, departure: Departure) {
     loop {
-        if hold.log.borrow().ended.is_some() {
+        let (is_closed, resolved) = {
+            let log = hold.log.borrow();
+            (log.ended.is_some(), log.resolved.as_ref().map(|resolved| resolved.ending.clone()))
+        };
+        if is_closed {
             return epilogue(hold).await;
+        }
+        if let Some(ending) = resolved {
+            hold.append(&Arc::new(Body::Ended(ending))).await;
+            continue;
         }
         match course(hold, &departure) {
             Course::End(ending) => approach(hold, ending).await,
@@ -67,8 +76,8 @@ pub(super) async fn park(hold: &Hold, due: Timestamp) {
     hold.release(Release::Suspended(vec![Wait::Time(due)])).await;
 }
 
-/// Writes the next of the entries that lead to the end: the cancel, a result for each open intent, the terminal
-/// entry.
+/// Writes the next of the entries that lead to the end: the cancel, a result for each open intent, what becomes of the
+/// children, the terminal entry.
 async fn approach(hold: &Hold, ending: Ending) {
     if let Ending::Cancelled { reason, .. } = &ending
         && hold.log.borrow().cancel.is_none()
@@ -78,12 +87,29 @@ async fn approach(hold: &Hold, ending: Ending) {
         return;
     }
     let open = hold.log.borrow().open_intent();
-    match open {
-        Some((step, effect)) => settle_intent(hold, step, effect).await,
-        None => {
-            hold.append(&Arc::new(Body::Ended(ending))).await;
+    if let Some((step, effect)) = open {
+        return settle_intent(hold, step, effect).await;
+    }
+    let orphans = orphans(hold, &ending);
+    hold.append(&Arc::new(orphans.unwrap_or(Body::Ended(ending)))).await;
+}
+
+/// What becomes of the children that live, if there are any: with a cancelled run all are cancelled.
+fn orphans(hold: &Hold, ending: &Ending) -> Option<Body> {
+    let log = hold.log.borrow();
+    let live = log.live_children().filter_map(|child| match &*child.spawned {
+        Body::ChildSpawned { spec, .. } => Some((spec.run, spec.retention)),
+        _ => None,
+    });
+    let (mut cancel, mut detach) = (Vec::new(), Vec::new());
+    for (run, retention) in live {
+        match retention {
+            Retention::Permanent if log.cancel.is_none() => detach.push(run),
+            Retention::Permanent | Retention::Run => cancel.push(run),
         }
     }
+    let is_needed = !cancel.is_empty() || !detach.is_empty();
+    is_needed.then(|| Body::OrphansResolved { ending: ending.clone(), cancel, detach })
 }
 
 /// Ends an open intent without performing anything: with the recorded result, else with the verdict.
@@ -96,6 +122,7 @@ async fn settle_intent(hold: &Hold, step: Step, effect: EffectId) {
             hold.settled(async || store.record(verdict.clone()).await).await
         }
     };
+    spend_result(hold, step, &result).await;
     hold.append(&Arc::new(Body::ToolResult { step, result })).await;
 }
 

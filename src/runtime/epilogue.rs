@@ -1,15 +1,103 @@
 //! What is left to do behind a closed log. Every part is idempotent: any worker, or two at once, can finish it
 //! after a crash anywhere.
 
+use std::sync::Arc;
+
+use super::announced::{cancel_child, carry_out_all, ensure_child, send_outcome};
+use super::foreign;
 use super::hold::Hold;
 use crate::kernel::{
-    Body, CallError, CallKind, Disposition, Ending, FailureCode, Inbox, Json, MessageId, Name, Release, RunId,
-    SignalBus, Step,
+    ArtifactRef, Artifacts, AskOutcome, Body, Disposition, Ending, FailureCode, INLINE_BYTES_MAX, Inbox, Message,
+    MessageId, Name, Nursery, Release, RunId, RunLogEntry, RunResult, RunStatus, Scheduler, Seq, Wakeup,
 };
 
-/// Carries out what the log announces, settles the mail, and releases the run as ended.
+/// Carries out what the log announces, sees to the children, gives the unit back, tells the parent and the askers,
+/// settles the mail, and releases the run as ended.
 pub(super) async fn epilogue(hold: &Hold) {
     carry_out_all(hold).await;
+    see_to_children(hold).await;
+    hold.settled(async || hold.floor.store.return_unit(hold.run()).await).await;
+    let result = hold.log.borrow().run_result(hold.run()).expect("an epilogue stands behind a terminal entry");
+    if let Some(parent) = hold.lease.spec.parent {
+        tell_parent(hold, parent, result.clone()).await;
+    }
+    answer_questions(hold, &result).await;
+    settle_mail(hold).await;
+    hold.release(Release::Ended(result.status)).await;
+}
+
+/// Cancels or detaches the children that live, as the log has decided. A cancel of the run, whenever it came, means all of
+/// them.
+async fn see_to_children(hold: &Hold) {
+    let (live, cancelled, detach) = {
+        let log = hold.log.borrow();
+        let live: Vec<RunId> = log.live_children().map(|child| child.handle(hold.run()).run_id).collect();
+        (live, log.cancel.clone(), log.resolved.clone().map(|resolved| resolved.detach).unwrap_or_default())
+    };
+    for child in live {
+        if let Some(reason) = &cancelled {
+            cancel_child(hold, child, reason).await;
+        } else if detach.contains(&child) {
+            ensure_child(hold, child).await;
+            hold.settled(async || hold.floor.store.detach(child).await).await;
+        } else {
+            cancel_child(hold, child, &"its parent has ended".into()).await;
+        }
+    }
+}
+
+/// Writes the result into the log of the parent, unless that is closed or has it, and wakes the parent.
+async fn tell_parent(hold: &Hold, parent: RunId, result: RunResult) {
+    let child_run = result.run_id;
+    let (result, result_ref) = kept(hold, result).await;
+    let body = Arc::new(Body::ChildCompleted { result: Box::new(result), result_ref: result_ref.clone() });
+    let (store, host) = (&hold.floor.store, &hold.floor.host);
+    let mut is_closed = false;
+    let answers = |entry: &RunLogEntry| match &*entry.body {
+        Body::Ended(_) => {
+            is_closed = true;
+            true
+        }
+        Body::ChildCompleted { result, .. } => result.run_id == child_run,
+        _ => false,
+    };
+    foreign::write(&**store, &**host, parent, &body, answers).await;
+    if !is_closed {
+        let wakeup = Wakeup::ChildDone { child_run, result_ref };
+        hold.settled(async || store.wake(parent, wakeup.clone()).await).await;
+    }
+}
+
+/// A result as it stands in a log: without its output where that is large, which is kept as an artifact then.
+async fn kept(hold: &Hold, result: RunResult) -> (RunResult, Option<ArtifactRef>) {
+    let bytes = serde_json::to_vec(&result).expect("a result is written to memory");
+    if bytes.len() <= INLINE_BYTES_MAX {
+        return (result, None);
+    }
+    let bytes: Arc<[u8]> = bytes.into();
+    let artifact = hold.settled(async || hold.floor.store.put(bytes.clone()).await).await;
+    (RunResult { output: None, ..result }, Some(artifact))
+}
+
+/// Answers every question that the run has received and not answered with how the run ended.
+async fn answer_questions(hold: &Hold, result: &RunResult) {
+    let (open, last_seq): (Vec<Message>, Seq) = {
+        let log = hold.log.borrow();
+        let open = log.questions.values().filter(|question| !question.answered);
+        (open.map(|question| question.message.clone()).collect(), log.last)
+    };
+    let outcome = match result.status {
+        RunStatus::Failed => AskOutcome::TargetFailed { last_seq },
+        RunStatus::Cancelled => AskOutcome::TargetCancelled { last_seq },
+        _ => AskOutcome::Replied { result: result.clone(), last_seq },
+    };
+    for question in open {
+        send_outcome(hold, &question, &outcome).await;
+    }
+}
+
+/// Settles all mail of the run.
+async fn settle_mail(hold: &Hold) {
     let (ending, failures, mail) = {
         let log = hold.log.borrow();
         let ending = log.ended.clone().expect("an epilogue stands behind a terminal entry");
@@ -27,7 +115,6 @@ pub(super) async fn epilogue(hold: &Hold) {
             None => ack_one(hold, message).await,
         }
     }
-    hold.release(Release::Ended(ending.status())).await;
 }
 
 /// Whether the agent itself failed, which counts as one more failure over its mail.
@@ -62,51 +149,4 @@ pub(super) async fn nack_all(hold: &Hold, failure: u32, error: &Name) {
     for message in mail {
         nack_one(hold, message, failure, Disposition::Again(error.clone())).await;
     }
-}
-
-/// Carries out whatever the log announces and does not show as done.
-pub(super) async fn carry_out_all(hold: &Hold) {
-    let announced = hold.log.borrow().announced();
-    for step in announced {
-        carry_out(hold, step).await;
-    }
-}
-
-/// Carries an announced step out, unless it is done. A message to a type that nobody has registered yet waits
-/// for the registration: it is announced, so it will be delivered.
-pub(super) async fn carry_out(hold: &Hold, step: Step) {
-    let body = {
-        let log = hold.log.borrow();
-        if !log.is_announced(step) {
-            return;
-        }
-        log.steps[&step].body.clone()
-    };
-    let store = &hold.floor.store;
-    match &*body {
-        Body::MessageSent { to, message, .. } => {
-            let deliver = async || match store.deliver(to.clone(), message.clone(), true).await? {
-                Ok(_accepted) => Ok(()),
-                Err(_unknown) => Err(CallError::Unavailable),
-            };
-            hold.settled(deliver).await;
-        }
-        Body::StepValue { opening, value } if opening.call == CallKind::Signal => {
-            if let Some((run, name, payload, id)) = signal_of(value) {
-                let fire = async || store.signal(run, name.clone(), payload.clone(), id.clone()).await;
-                hold.settled(fire).await;
-            }
-        }
-        _ => {}
-    }
-    if let Some(record) = hold.log.borrow_mut().steps.get_mut(&step) {
-        record.carried = true;
-    }
-}
-
-/// The signal that a step announces.
-fn signal_of(value: &Json) -> Option<(RunId, Name, Json, Name)> {
-    let text = |key| value.get(key)?.as_str();
-    let payload = Json::new(value.get("payload")?.clone());
-    Some((text("run")?.parse().ok()?, text("name")?.into(), payload, text("id")?.into()))
 }

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::json;
+
 use crate::kernel::{
-    Arrival, Attempt, Body, CallKind, EffectId, Ending, MessageId, Name, Opening, Received, RunLogEntry, Seq, Step,
-    Timestamp,
+    Arrival, Attempt, Body, CallKind, EffectId, Ending, Json, LeaseEntry, Message, MessageId, Name, Opening, Received,
+    RunHandle, RunId, RunLogEntry, RunResult, Seq, Step, Timestamp, Trigger,
 };
 
 /// A `run.retrying` that no lease entry follows: the run is parked, or should be.
@@ -21,6 +23,8 @@ pub(super) struct Parked {
 pub(super) struct StepRecord {
     /// The entry that begins it.
     pub body: Arc<Body>,
+    /// That entry's place.
+    pub seq: Seq,
     /// That entry's time.
     pub ts: Timestamp,
     /// The entry that ends it, for calls that have one.
@@ -33,6 +37,31 @@ impl StepRecord {
     pub fn opening(&self) -> &Opening {
         self.body.opening().expect("a step is recorded under the entry that begins it")
     }
+}
+
+/// A child that the log announces.
+#[derive(Debug)]
+pub(super) struct Child {
+    /// The entry that announces it.
+    pub spawned: Arc<Body>,
+    /// The entry that says how it ended.
+    pub completed: Option<Arc<Body>>,
+}
+
+/// A question that the run has received.
+#[derive(Clone, Debug)]
+pub(super) struct Question {
+    pub message: Message,
+    pub answered: bool,
+}
+
+/// What a run went through, for its result.
+#[derive(Clone, Copy, Debug, Default)]
+struct Course {
+    started_at: Option<Timestamp>,
+    ended_at: Option<Timestamp>,
+    leases: u32,
+    reclaims: u32,
 }
 
 /// What a log says.
@@ -52,14 +81,30 @@ pub(super) struct Fold {
     pub mail: Vec<MessageId>,
     /// The greatest arrival number among them.
     pub after: Option<Arrival>,
+    /// The questions among them.
+    pub questions: BTreeMap<MessageId, Question>,
     /// The steps begun.
     pub steps: BTreeMap<Step, StepRecord>,
+    /// The children announced, by the step that did it.
+    pub children: BTreeMap<Step, Child>,
+    /// The steps of the children.
+    places: BTreeMap<RunId, Step>,
     /// Whether a cancel was requested, and why.
     pub cancel: Option<Name>,
-    /// The ending that was decided while children lived.
-    pub resolved: Option<Ending>,
+    /// The decision about ending and children that was taken while children lived.
+    pub resolved: Option<Resolved>,
     /// How the run ended.
     pub ended: Option<Ending>,
+    course: Course,
+}
+
+/// What `orphans.resolved` says.
+#[derive(Clone, Debug)]
+pub(super) struct Resolved {
+    /// The terminal entry to come.
+    pub ending: Ending,
+    /// The children that live on.
+    pub detach: Vec<RunId>,
 }
 
 impl Fold {
@@ -72,10 +117,14 @@ impl Fold {
             batch: None,
             mail: Vec::new(),
             after: None,
+            questions: BTreeMap::new(),
             steps: BTreeMap::new(),
+            children: BTreeMap::new(),
+            places: BTreeMap::new(),
             cancel: None,
             resolved: None,
             ended: None,
+            course: Course::default(),
         }
     }
 
@@ -92,10 +141,7 @@ impl Fold {
         assert_eq!(seq, self.last.next(), "a log has no gaps");
         self.last = seq;
         match &**body {
-            Body::RunStarted(lease) | Body::RunResumed(lease) => {
-                self.attempt = self.attempt.max(Some(lease.attempt));
-                self.parked = None;
-            }
+            Body::RunStarted(lease) | Body::RunResumed(lease) => self.take_lease(lease, ts),
             Body::MsgReceived { step, messages } => self.receive(*step, messages, body),
             Body::ToolResult { step, .. }
             | Body::TimerFired { step }
@@ -108,20 +154,56 @@ impl Fold {
                 self.failures += 1;
                 self.parked = Some(Parked { error: error.clone(), failure: *failure, due: ts + *delay });
             }
-            Body::OrphansResolved { ending, .. } => self.resolved = Some(ending.clone()),
-            Body::Ended(ending) => self.ended = Some(ending.clone()),
+            Body::ChildCompleted { result, .. } => {
+                let child = self.places.get(&result.run_id).and_then(|step| self.children.get_mut(step));
+                if let Some(child) = child {
+                    child.completed.get_or_insert_with(|| body.clone());
+                }
+            }
+            Body::OrphansResolved { ending, detach, .. } => {
+                self.resolved = Some(Resolved { ending: ending.clone(), detach: detach.clone() });
+            }
+            Body::Ended(ending) => {
+                self.ended = Some(ending.clone());
+                self.course.ended_at = Some(ts);
+            }
             other => {
                 if let Some(opening) = other.opening() {
-                    let record = StepRecord { body: body.clone(), ts, result: None, carried: false };
+                    let record = StepRecord { body: body.clone(), seq, ts, result: None, carried: false };
                     self.steps.entry(opening.step).or_insert(record);
+                }
+                match other {
+                    Body::ChildSpawned { opening, spec, .. } => {
+                        self.places.insert(spec.run, opening.step);
+                        self.children.insert(opening.step, Child { spawned: body.clone(), completed: None });
+                    }
+                    Body::ReplySent { question, .. } => {
+                        if let Some(question) = self.questions.get_mut(&question.id) {
+                            question.answered = true;
+                        }
+                    }
+                    _ => {}
                 }
             }
         }
     }
 
+    fn take_lease(&mut self, lease: &LeaseEntry, ts: Timestamp) {
+        self.attempt = self.attempt.max(Some(lease.attempt));
+        self.parked = None;
+        self.course.started_at.get_or_insert(ts);
+        self.course.leases += 1;
+        self.course.reclaims += u32::from(lease.woken_by.contains(&Trigger::Reclaim));
+    }
+
     fn receive(&mut self, step: Option<Step>, messages: &[Received], body: &Arc<Body>) {
         self.mail.extend(messages.iter().map(|received| received.message.id.clone()));
         self.after = messages.iter().map(|received| Some(received.arrival)).fold(self.after, Option::max);
+        let questions = messages.iter().map(|received| &received.message).filter(|message| is_question(message));
+        for message in questions {
+            let question = Question { message: message.clone(), answered: false };
+            self.questions.entry(message.id.clone()).or_insert(question);
+        }
         match step {
             Some(step) => self.end_step(step, body),
             None => {
@@ -152,11 +234,46 @@ impl Fold {
         let Some((last, last_record)) = self.steps.last_key_value() else { return false };
         let first = last_record.opening().group.map_or(*last, |group| group.first);
         let acts = |body: &Body| match body {
-            Body::MessageSent { .. } => true,
-            Body::StepValue { opening, .. } => opening.call == CallKind::Signal,
+            Body::MessageSent { .. }
+            | Body::TopicPublished { .. }
+            | Body::ReplySent { .. }
+            | Body::ChildSpawned { .. } => true,
+            Body::StepValue { opening, value } => {
+                let acts = [CallKind::Signal, CallKind::Follow, CallKind::Unfollow, CallKind::Cancel];
+                acts.contains(&opening.call) && !is_refusal(value)
+            }
             _ => false,
         };
         step >= first && self.steps.get(&step).is_some_and(|record| !record.carried && acts(&record.body))
+    }
+
+    /// The child `run`, if the log announces it.
+    pub fn child(&self, run: RunId) -> Option<&Child> {
+        self.children.get(self.places.get(&run)?)
+    }
+
+    /// The children whose end does not stand in the log, in the order of their steps.
+    pub fn live_children(&self) -> impl Iterator<Item = &Child> {
+        self.children.values().filter(|child| child.completed.is_none())
+    }
+
+    /// The result of the run `run`, whose log this is and is closed.
+    pub fn run_result(&self, run: RunId) -> Option<RunResult> {
+        let ending = self.ended.as_ref()?;
+        let (output, error) = match ending {
+            Ending::Completed { output, .. } => (Some(output.clone()), None),
+            Ending::Failed { error, .. } => (None, Some(error.clone())),
+            Ending::Cancelled { reason, .. } => (None, Some(reason.clone())),
+        };
+        let Course { started_at, ended_at, leases, reclaims } = self.course;
+        let metadata = Json::new(json!({
+            "started_at": started_at,
+            "ended_at": ended_at,
+            "leases": leases,
+            "retries": self.failures,
+            "reclaims": reclaims,
+        }));
+        Some(RunResult { run_id: run, status: ending.status(), output, error, metadata })
     }
 
     /// The first effect that has an intent and no result.
@@ -179,10 +296,28 @@ impl Fold {
     }
 }
 
+impl Child {
+    /// The child as its parent `parent` knows it.
+    pub fn handle(&self, parent: RunId) -> RunHandle {
+        let Body::ChildSpawned { spec, .. } = &*self.spawned else { unreachable!("it was announced by child.spawned") };
+        RunHandle { run_id: spec.run, agent_id: spec.agent.clone(), parent_run: Some(parent) }
+    }
+}
+
+/// Whether an answer is awaited.
+fn is_question(message: &Message) -> bool {
+    message.correlation.is_some() && message.reply_to.is_some()
+}
+
+/// Whether what a step gave is a refusal.
+pub(super) fn is_refusal(value: &Json) -> bool {
+    value.get("refused").is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{AgentId, Digest, Group, Json, Message, Span};
+    use crate::kernel::{AgentId, Digest, Group, Span};
 
     fn sent(step: u32, group: Option<Group>) -> Body {
         let to: AgentId = "a".parse().unwrap();

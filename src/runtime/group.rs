@@ -1,11 +1,8 @@
 //! `all`: single calls that go on together.
 
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
-use std::task::Poll;
-
+use super::pace::together;
 use super::seat::{Outcome, Seat};
-use super::step::{Finish, Given};
+use super::step::{Finish, Given, Opened};
 use super::{Call, StepError};
 use crate::kernel::{Group, Json, Step};
 
@@ -21,16 +18,21 @@ impl Seat {
         let first = begun.first;
         let group = Group { first, size };
         let mut members = Vec::with_capacity(calls.len());
+        let mut waits = Vec::new();
         for (step, call) in (first.0..).map(Step).zip(&calls) {
             match self.open(step, Some(group), call).await {
-                Ok(fresh) => members.push(self.finish(step, call, fresh)),
+                Ok(Opened::NotYet(more)) => {
+                    // The members behind it are announced when it is: steps stand in the log in their order.
+                    waits.extend(more);
+                    break;
+                }
+                Ok(opened) => members.push(self.finish(step, call, matches!(opened, Opened::Now))),
                 Err(error) => {
                     begun.done();
                     return Err(error);
                 }
             }
         }
-        let mut waits = Vec::new();
         let mut results = Vec::with_capacity(calls.len());
         for finish in together(members).await {
             match finish {
@@ -44,21 +46,4 @@ impl Seat {
         begun.done();
         results.into_iter().collect()
     }
-}
-
-/// Drives futures side by side until each has ended; their values in the same order.
-async fn together<T>(futures: Vec<impl Future<Output = T>>) -> Vec<T> {
-    let mut members: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
-    poll_fn(|cx| {
-        let mut open = 0;
-        for (future, value) in members.iter_mut().filter(|(_, value)| value.is_none()) {
-            match Pin::as_mut(future).poll(cx) {
-                Poll::Ready(ended) => *value = Some(ended),
-                Poll::Pending => open += 1,
-            }
-        }
-        if open == 0 { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    members.into_iter().filter_map(|(_, value)| value).collect()
 }

@@ -6,10 +6,16 @@
 //! - [`worker`]: the poll loop; `hold`: one lease, its heartbeats and its calls; `fold`: what a log says.
 //! - `cycle`: one lease from its read to its release; `ending`: what follows from what the agent did;
 //!   `epilogue`: what is left to do behind a closed log.
-//! - `step`, `effect`, `wait`, `group`: the calls of an agent.
+//! - `step`, `effect`, `wait`, `child`, `ask`, `group`: the calls of an agent; `announced`: what they announce is carried
+//!   out; `cascade`: the cancel of a tree; `foreign`: entries in
+//!   logs of others; [`fanout`]: how a publication reaches its followers.
 //! - [`client`]: calls from outside, without a lease.
 
 pub mod agent;
+mod announced;
+mod ask;
+mod cascade;
+mod child;
 pub mod client;
 pub mod context;
 mod cycle;
@@ -17,7 +23,9 @@ mod drive;
 mod effect;
 mod ending;
 mod epilogue;
+pub mod fanout;
 mod fold;
+mod foreign;
 mod group;
 mod hold;
 mod pace;
@@ -32,4 +40,5 @@ mod tests;
 pub use agent::{Agent, AgentError, Agents, Registration, StepError};
 pub use client::Client;
 pub use context::{Call, Context, EffectCall, ModelCall, ReceivedSignal, SpawnCall};
+pub use fanout::Push;
 pub use worker::{Settings, Stopper, Worker};

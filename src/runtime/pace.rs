@@ -1,7 +1,8 @@
-//! The pace of repeats, and turns at what only one may do at a time.
+//! The pace of repeats, turns at what only one may do at a time, and what is done side by side.
 
 use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::task::{Poll, Waker};
 
 use crate::kernel::Span;
@@ -71,6 +72,23 @@ pub(super) async fn yield_once() {
         Poll::Pending
     })
     .await;
+}
+
+/// Drives futures side by side until each has ended; their values in the same order.
+pub(super) async fn together<T>(futures: Vec<impl Future<Output = T>>) -> Vec<T> {
+    let mut members: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
+    poll_fn(|cx| {
+        let mut open = 0;
+        for (future, value) in members.iter_mut().filter(|(_, value)| value.is_none()) {
+            match Pin::as_mut(future).poll(cx) {
+                Poll::Ready(ended) => *value = Some(ended),
+                Poll::Pending => open += 1,
+            }
+        }
+        if open == 0 { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    members.into_iter().filter_map(|(_, value)| value).collect()
 }
 
 #[cfg(test)]

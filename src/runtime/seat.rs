@@ -1,12 +1,13 @@
 //! Where an agent sits while it runs: what its calls share, and how its run may end.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::future;
 use std::rc::Rc;
 
 use super::hold::Hold;
 use super::{AgentError, StepError};
-use crate::kernel::{FailureCode, Json, Name, Step, Wait};
+use crate::kernel::{FailureCode, Json, Name, Step, Version, Wait};
 
 /// How an agent left its seat.
 #[derive(Debug)]
@@ -37,18 +38,24 @@ pub(super) struct Seat {
     open: Cell<bool>,
     raised: Cell<u32>,
     outcome: RefCell<Option<Outcome>>,
+    /// The version of the agent's code.
+    pub version: Version,
+    /// Which changes of the code the run takes part in, as far as the agent has asked.
+    pub changes: RefCell<BTreeMap<Name, bool>>,
     /// Whether the agent is being dropped.
     left: Cell<bool>,
 }
 
 impl Seat {
-    pub fn new(hold: Rc<Hold>) -> Self {
+    pub fn new(hold: Rc<Hold>, version: Version) -> Self {
         Seat {
             hold,
             next: Cell::new(Step(0)),
             open: Cell::new(false),
             raised: Cell::new(0),
             outcome: RefCell::new(None),
+            version,
+            changes: RefCell::new(BTreeMap::new()),
             left: Cell::new(false),
         }
     }
@@ -96,10 +103,6 @@ impl Seat {
         if !matches!(*outcome, Some(Outcome::Misused(_))) {
             *outcome = Some(Outcome::Misused(code));
         }
-    }
-
-    pub async fn version(&self, _change: Name) -> Result<bool, StepError> {
-        Ok(true)
     }
 
     /// Begins `count` steps: the step border, where a stop and a cancel are looked for.

@@ -1,17 +1,20 @@
 //! Steps: how a call of the context gets its number, is found again in the log or announced in it, and ends.
 
-use serde_json::json;
-
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use serde_json::{Value, json};
+
+use super::announced::carry_out;
 use super::context::SpawnTarget;
+use super::fold::{StepRecord, is_refusal};
 use super::pace::yield_once;
 use super::seat::{Outcome, Seat};
-use super::{Call, ReceivedSignal, StepError, epilogue};
+use super::{Call, ReceivedSignal, StepError};
 use crate::kernel::json::{first_64_bits, write_canonical, write_string};
 use crate::kernel::{
-    Body, CallKind, Digest, Effect, EffectId, Group, Json, Message, Name, Opening, RunId, Span, Step, Timestamp, Wait,
+    Body, CallKind, Digest, Effect, EffectId, Group, Json, Message, Name, Opening, Policy, RunId, Span, Step,
+    Timestamp, Wait,
 };
 
 /// What a call gave to the agent.
@@ -32,12 +35,23 @@ pub(super) enum Finish {
     Waits(Vec<Wait>),
 }
 
+/// Whether a step stands in the log.
+pub(super) enum Opened {
+    /// It was announced now: nothing has been done for it yet.
+    Now,
+    /// It was announced before.
+    Before,
+    /// It cannot be announced yet: the run waits for one of these and then tries again.
+    NotYet(Vec<Wait>),
+}
+
 impl Seat {
     /// Makes a single call.
     pub async fn one(&self, call: Call) -> Result<Given, StepError> {
         let begun = self.begin(1).await?;
         let finish = match self.open(begun.first, None, &call).await {
-            Ok(fresh) => self.finish(begun.first, &call, fresh).await,
+            Ok(Opened::NotYet(waits)) => Finish::Waits(waits),
+            Ok(opened) => self.finish(begun.first, &call, matches!(opened, Opened::Now)).await,
             Err(error) => Finish::Ended(Err(error)),
         };
         match finish {
@@ -49,20 +63,27 @@ impl Seat {
         }
     }
 
-    /// Finds the entry that begins a step, or appends it. True when it was appended now: nothing has been done
-    /// for the step yet.
-    pub async fn open(&self, step: Step, group: Option<Group>, call: &Call) -> Result<bool, StepError> {
+    /// Finds the entry that begins a step, or appends it.
+    pub async fn open(&self, step: Step, group: Option<Group>, call: &Call) -> Result<Opened, StepError> {
         let run = self.hold.run();
         let opening = Opening { step, group, call: call.kind(), digest: call.digest(run, step) };
         if self.is_recorded(&opening).await {
             yield_once().await;
-            return Ok(false);
+            return Ok(Opened::Before);
         }
-        let body = Arc::new(self.announcement(opening, call));
         loop {
-            self.check()?;
-            if self.hold.append(&body).await.is_some() {
-                return Ok(true);
+            let last = self.hold.log.borrow().last;
+            let body = match self.announcement(opening, call).await {
+                Ok(body) => Arc::new(body),
+                Err(waits) => return Ok(Opened::NotYet(waits)),
+            };
+            // A request that may have been applied is told apart by its content: it is repeated as it is, until an entry
+            // of somebody else shows that it never will be.
+            while self.hold.log.borrow().last == last {
+                self.check()?;
+                if self.hold.append(&body).await.is_some() {
+                    return Ok(Opened::Now);
+                }
             }
         }
     }
@@ -77,71 +98,143 @@ impl Seat {
         self.end(Outcome::Diverged { step: opening.step, expected, actual: told(opening) }).await
     }
 
-    /// The entry that begins the step.
-    fn announcement(&self, opening: Opening, call: &Call) -> Body {
+    /// The entry that begins the step, as is to be decided from the log as it is now; or what has to be waited for first.
+    async fn announcement(&self, opening: Opening, call: &Call) -> Result<Body, Vec<Wait>> {
         let run = self.hold.run();
         let id = || Name::from(format!("{run}.{}", opening.step));
         let random = || self.hold.floor.host.random(run, opening.step);
+        let message = |data: &Json| {
+            let sender = self.hold.lease.spec.agent.clone();
+            Message { id: id(), sender, data: data.clone(), correlation: None, reply_to: None }
+        };
         let value = match call {
             Call::Effect(effect) => {
                 let (id, kind, spec) = (EffectId(opening.digest.0), effect.kind.clone(), effect.args.clone());
-                return Body::ToolCalled { opening, effect: Effect { id, kind, spec }, policy: effect.policy };
+                return Ok(Body::ToolCalled { opening, effect: Effect { id, kind, spec }, policy: effect.policy });
             }
+            Call::Model(model) => match self.limit_reached().await {
+                Some(limit) => json!({ "refused": "BudgetExhausted", "limit": limit }),
+                None => {
+                    let (id, kind, spec) = (EffectId(opening.digest.0), model.model.clone(), model.args.clone());
+                    let effect = Effect { id, kind, spec };
+                    return Ok(Body::ToolCalled { opening, effect, policy: Policy::Repeatable });
+                }
+            },
             Call::Send { to, data } => {
-                let sender = self.hold.lease.spec.agent.clone();
-                let message = Message { id: id(), sender, data: data.clone(), correlation: None, reply_to: None };
-                return Body::MessageSent { opening, to: to.clone(), message };
+                return Ok(Body::MessageSent { opening, to: to.clone(), message: message(data) });
             }
-            Call::Sleep(span) => return Body::TimerSet { opening, limit: Some(*span), child: None },
+            Call::Emit { topic, data } => {
+                return Ok(Body::TopicPublished { opening, topic: topic.clone(), message: message(data) });
+            }
+            Call::Ask { to, data, limit } => {
+                let message = Message { correlation: Some(id()), reply_to: Some(run), ..message(data) };
+                return Ok(Body::AskSent { opening, to: to.clone(), message, limit: *limit });
+            }
+            Call::Reply { question, answer } => match self.question(&question.id) {
+                Some(question) => return Ok(Body::ReplySent { opening, question, answer: answer.clone() }),
+                None => json!({ "refused": "NotAQuestion", "message": &*question.id }),
+            },
+            Call::Spawn(spawn) => return self.announce_child(opening, spawn, message(&spawn.boot)).await,
+            Call::Join { child, .. } | Call::Cancel { child, .. } if !self.is_parent_of(child.run_id) => {
+                json!({ "refused": "NotAChild", "run": child.run_id })
+            }
+            Call::Join { child, limit } => {
+                return Ok(Body::TimerSet { opening, limit: *limit, child: Some(child.run_id) });
+            }
+            Call::Cancel { child, reason } => json!({ "run": child.run_id, "reason": &**reason }),
+            Call::ChildrenOf => self.children(),
+            Call::Status(handle) => self.peek(handle.run_id).await,
+            Call::Sleep(span) => return Ok(Body::TimerSet { opening, limit: Some(*span), child: None }),
             Call::WaitSignal { limit, .. } | Call::Receive { limit, .. } => {
-                return Body::TimerSet { opening, limit: *limit, child: None };
+                return Ok(Body::TimerSet { opening, limit: *limit, child: None });
             }
             Call::Signal { run, name, payload } => {
-                Json::new(json!({ "run": run.to_string(), "name": &**name, "payload": &**payload, "id": &*id() }))
+                json!({ "run": run.to_string(), "name": &**name, "payload": &**payload, "id": &*id() })
             }
-            Call::Now => Json::null(),
-            Call::Model(_)
-            | Call::Spawn(_)
-            | Call::Join { .. }
-            | Call::Cancel { .. }
-            | Call::ChildrenOf
-            | Call::Status(_)
-            | Call::Ask { .. }
-            | Call::Reply { .. }
-            | Call::Emit { .. }
-            | Call::Follow(_)
-            | Call::Unfollow(_) => Json::null(),
-            Call::Random => Json::new(json!(low_64_bits(random()))),
-            Call::Uuid => Json::new(json!(uuid_v4(random()))),
-            Call::Log(data) => data.clone(),
+            Call::Follow(topic) | Call::Unfollow(topic) => json!({ "topic": topic }),
+            Call::Now => Value::Null,
+            Call::Random => json!(low_64_bits(random())),
+            Call::Uuid => json!(uuid_v4(random())),
+            Call::Version(_) => json!(self.version),
+            Call::Log(data) => return Ok(Body::StepValue { opening, value: data.clone() }),
         };
-        Body::StepValue { opening, value }
+        Ok(Body::StepValue { opening, value: Json::new(value) })
     }
 
     /// Does what a step that stands in the log still needs.
     pub async fn finish(&self, step: Step, call: &Call, fresh: bool) -> Finish {
+        if let Err(refused) = self.refusal(step) {
+            return Finish::Ended(Err(refused));
+        }
         match call {
-            Call::Effect(effect) => Finish::Ended(self.finish_effect(step, effect, fresh).await),
+            Call::Effect(effect) => Finish::Ended(self.finish_effect(step, effect.limit, fresh).await),
+            Call::Model(model) => Finish::Ended(self.finish_model(step, model, fresh).await),
             Call::Sleep(_) | Call::WaitSignal { .. } | Call::Receive { .. } => self.finish_wait(step, call).await,
-            Call::Send { .. } | Call::Signal { .. } => {
-                epilogue::carry_out(&self.hold, step).await;
+            Call::Join { child, .. } => self.finish_join(step, child.run_id).await,
+            Call::Ask { .. } => self.finish_ask(step).await,
+            Call::Spawn(_)
+            | Call::Send { .. }
+            | Call::Emit { .. }
+            | Call::Reply { .. }
+            | Call::Signal { .. }
+            | Call::Follow(_)
+            | Call::Unfollow(_)
+            | Call::Cancel { .. } => {
+                carry_out(&self.hold, step).await;
                 Finish::Ended(Ok(self.given(step)))
             }
-            _ => Finish::Ended(Ok(self.given(step))),
+            Call::Now
+            | Call::Random
+            | Call::Uuid
+            | Call::Log(_)
+            | Call::Version(_)
+            | Call::ChildrenOf
+            | Call::Status(_) => Finish::Ended(Ok(self.given(step))),
         }
     }
 
-    /// What the log says that a step gave, effects apart.
+    /// The refusal that a step was recorded with, if it was.
+    fn refusal(&self, step: Step) -> Result<(), StepError> {
+        let log = self.hold.log.borrow();
+        let (value, call) = match &*log.steps[&step].body {
+            Body::SpawnDenied { agent, reason, .. } => {
+                return Err(StepError::SpawnDenied { agent: agent.clone(), reason: reason.clone() });
+            }
+            Body::StepValue { opening, value } if opening.call != CallKind::Log && is_refusal(value) => {
+                (value, opening.call)
+            }
+            _ => return Ok(()),
+        };
+        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+        let run = || text("run").parse().unwrap_or(self.hold.run());
+        Err(match call {
+            CallKind::Model => StepError::BudgetExhausted { limit: text("limit").into() },
+            CallKind::Reply => StepError::NotAQuestion { message: text("message").into() },
+            CallKind::Status => StepError::UnknownRun { run: run() },
+            _ => StepError::NotAChild { run: run() },
+        })
+    }
+
+    /// What the log says that a step gave: not of effects, joins and refusals.
     pub fn given(&self, step: Step) -> Given {
         let log = self.hold.log.borrow();
         let record = &log.steps[&step];
         match (&*record.body, record.result.as_deref()) {
             (Body::StepValue { opening, value }, _) => match opening.call {
                 CallKind::Now => Given::Time(record.ts),
-                CallKind::Random | CallKind::Uuid => Given::Value(value.clone()),
+                CallKind::Random | CallKind::Uuid | CallKind::ChildrenOf | CallKind::Status | CallKind::Version => {
+                    Given::Value(value.clone())
+                }
                 _ => Given::Nothing,
             },
-            (Body::MessageSent { message, .. }, _) => Given::Value(Json::new(json!(&*message.id))),
+            (Body::MessageSent { message, .. } | Body::TopicPublished { message, .. }, _) => {
+                Given::Value(Json::new(json!(&*message.id)))
+            }
+            (Body::ChildSpawned { .. }, _) => {
+                let handle = log.children[&step].handle(self.hold.run());
+                Given::Value(document(&handle))
+            }
+            (_, Some(Body::AskResolved { outcome, .. })) => Given::Value(document(outcome)),
             (_, Some(Body::MsgReceived { messages, .. })) => {
                 Given::Mail(messages.iter().map(|received| received.message.clone()).collect())
             }
@@ -157,6 +250,30 @@ impl Seat {
         }
     }
 
+    /// Whether the run takes the branch of a change of its agent's code. The first answer is kept for this entry into the
+    /// agent; every other entry finds it again at the same place of the log.
+    pub async fn takes(&self, change: Name) -> Result<bool, StepError> {
+        let known = self.changes.borrow().get(&change).copied();
+        if let Some(known) = known {
+            return self.check().map(|()| known);
+        }
+        let call = Call::Version(change.clone());
+        let step = self.next();
+        let digest = call.digest(self.hold.run(), step);
+        let is_of_old = {
+            let log = self.hold.log.borrow();
+            let recorded = log.steps.get(&step).map(StepRecord::opening);
+            recorded.is_some_and(|opening| (opening.call, opening.digest) != (CallKind::Version, digest))
+        };
+        if is_of_old {
+            self.check()?;
+        } else {
+            self.one(call).await?;
+        }
+        self.changes.borrow_mut().insert(change, !is_of_old);
+        Ok(!is_of_old)
+    }
+
     /// Appends the entry that ends a step, unless the log holds one.
     pub async fn end_step(&self, step: Step, body: Body) {
         let body = Arc::new(body);
@@ -164,6 +281,11 @@ impl Seat {
             self.hold.append(&body).await;
         }
     }
+}
+
+/// A piece of plain data as a document.
+pub(super) fn document(value: &impl serde::Serialize) -> Json {
+    Json::new(serde_json::to_value(value).expect("plain data is a document"))
 }
 
 /// A step in words, for the record of a divergence.
@@ -211,6 +333,7 @@ impl Call {
             Call::Random => CallKind::Random,
             Call::Uuid => CallKind::Uuid,
             Call::Log(_) => CallKind::Log,
+            Call::Version(_) => CallKind::Version,
         }
     }
 
@@ -242,7 +365,7 @@ impl Call {
                 text.json("boot", &spawn.boot);
                 match &spawn.target {
                     SpawnTarget::At(agent) => text.string("child", agent.as_str()),
-                    SpawnTarget::OfType(kind) => text.string("child_type", kind),
+                    SpawnTarget::OfType(agent) => text.string("child_type", agent.kind()),
                 }
                 text.plain("supervision", &spawn.supervision);
             }
@@ -271,6 +394,7 @@ impl Call {
             Call::Follow(topic) | Call::Unfollow(topic) => text.string("topic", topic.as_str()),
             Call::Now | Call::Random | Call::Uuid | Call::ChildrenOf => {}
             Call::Log(data) => text.json("data", data),
+            Call::Version(change) => text.string("change", change),
         }
         text.digest()
     }

@@ -23,7 +23,7 @@ impl Seat {
     }
 
     /// When the wait is over, by the store's clock.
-    fn until(&self, step: Step) -> Option<Timestamp> {
+    pub fn until(&self, step: Step) -> Option<Timestamp> {
         let log = self.hold.log.borrow();
         let record = &log.steps[&step];
         match &*record.body {

@@ -8,9 +8,12 @@ use std::task::{Poll, Waker};
 
 use super::Agents;
 use super::drive::Drive;
+use super::fanout::Push;
 use super::hold::{Hold, repeat};
 use super::pace::Pauses;
-use crate::kernel::{Host, Lease, LeaseKey, Outside, RunId, Scheduler, Span, Store, Task, Timestamp, WorkerId};
+use crate::kernel::{
+    FanoutStrategy, Host, Lease, LeaseKey, Outside, RunId, Scheduler, Span, Store, Task, Timestamp, WorkerId,
+};
 
 /// What a worker allows itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +56,7 @@ pub(super) struct Floor {
     pub outside: Rc<dyn Outside>,
     pub host: Rc<dyn Host>,
     pub agents: Rc<Agents>,
+    pub fanout: Rc<dyn FanoutStrategy>,
     running: RefCell<BTreeMap<RunId, Weak<Hold>>>,
     stopping: Cell<bool>,
     waker: RefCell<Option<Waker>>,
@@ -143,7 +147,18 @@ impl Worker {
     ) -> Worker {
         let running = RefCell::new(BTreeMap::new());
         let (stopping, waker) = (Cell::new(false), RefCell::new(None));
-        Worker { floor: Rc::new(Floor { id, settings, store, outside, host, agents, running, stopping, waker }) }
+        let fanout = Rc::new(Push);
+        let floor = Floor { id, settings, store, outside, host, agents, fanout, running, stopping, waker };
+        Worker { floor: Rc::new(floor) }
+    }
+
+    /// Publishes in another way than by [`Push`].
+    #[must_use]
+    pub fn fanout(self, fanout: Rc<dyn FanoutStrategy>) -> Worker {
+        let Ok(floor) = Rc::try_unwrap(self.floor) else {
+            unreachable!("a worker that does not run yet is not shared")
+        };
+        Worker { floor: Rc::new(Floor { fanout, ..floor }) }
     }
 
     /// What stops it.

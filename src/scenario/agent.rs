@@ -1,17 +1,20 @@
 //! The scripted agent: an interpreter over the runtime's public face. It keeps nothing of its own: every lease
 //! plays the script from its beginning, and the run's log gives the answers.
 
+mod calls;
+mod values;
+
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::model::Alias;
-use super::script::{Address, EffectStep, Node, Op, Reference, Script, Slot, Source, Target, Template, Test, While};
-use crate::kernel::{AgentId, Attempt, Effect, Json, Message, RunId, Step, Task};
-use crate::runtime::{Agent, AgentError, Call, Context, EffectCall, StepError};
+use super::script::{Node, Op, Script, Slot, Template, Test, While};
+use crate::kernel::{Attempt, Effect, EffectId, Json, Message, RunId, Step, Task};
+use crate::runtime::{Agent, AgentError, Context, StepError};
 
 /// What a scripted agent asks of, and tells to, the world around the worker it runs on.
 pub trait Stage {
@@ -102,7 +105,9 @@ impl Player {
             // The panic of an agent is the runtime's to catch; the hook that prints panics is left out.
             Op::Panic(when) if self.is_time(*when) => std::panic::resume_unwind(Box::new("scripted panic")),
             Op::Fail { .. } | Op::Die(_) | Op::Panic(_) => Ok(None),
-            Op::If { .. } | Op::Repeat { .. } | Op::ForEach { .. } | Op::ByAttempt(_) => self.flow(&node.op).await,
+            Op::If { .. } | Op::Version { .. } | Op::Repeat { .. } | Op::ForEach { .. } | Op::ByAttempt(_) => {
+                self.flow(&node.op).await
+            }
             Op::All(members) => self.group(members, node.save).await,
             op => self.single(op, node.save).await,
         }
@@ -126,6 +131,10 @@ impl Player {
                 let holds = holds(test, self.find(value).as_deref().unwrap_or(&Value::Null));
                 self.nested(if holds { then } else { otherwise }).await
             }
+            Op::Version { change, then, otherwise } => {
+                let is_new = self.ctx.version(change.clone()).await.map_err(AgentError::Step)?;
+                self.nested(if is_new { then } else { otherwise }).await
+            }
             Op::Repeat { times, index, block } => {
                 for round in 0..*times {
                     self.slots[*index] = Json::new(round.into());
@@ -137,7 +146,7 @@ impl Player {
             }
             Op::ForEach { list, item, index, block } => {
                 let items = self.need(list)?;
-                let Value::Array(items) = &*items else { return Err(wrong(list, "a list")) };
+                let Value::Array(items) = &*items else { return Err(values::wrong(list, "a list")) };
                 for (round, each) in items.iter().enumerate() {
                     self.slots[*index] = Json::new(round.into());
                     self.slots[*item] = Json::new(each.clone());
@@ -171,56 +180,8 @@ impl Player {
             }
         };
         self.stage.gave(self.run, self.attempt, step, &value);
-        self.save(save, || value);
+        self.save(save, || seen(op, value));
         Ok(None)
-    }
-
-    async fn make(&self, call: Call) -> Result<Json, StepError> {
-        let ctx = &self.ctx;
-        Ok(match call {
-            Call::Effect(effect) => ctx.effect(effect).await?,
-            Call::Send { to, data } => Json::new(Value::from(&*ctx.send(to, data).await?)),
-            Call::Signal { run, name, payload } => {
-                ctx.signal(run, name, payload).await?;
-                Json::null()
-            }
-            Call::Sleep(span) => {
-                ctx.sleep(span).await?;
-                Json::null()
-            }
-            Call::WaitSignal { name, limit } => document(&ctx.wait_signal(name, limit).await?),
-            Call::Receive { max, limit } => document(&ctx.receive(max, limit).await?),
-            Call::Model(model) => ctx.model(model).await?,
-            Call::Spawn(spawn) => document(&ctx.spawn(spawn).await?),
-            Call::Join { child, limit } => document(&ctx.join(&child, limit).await?),
-            Call::Cancel { child, reason } => {
-                ctx.cancel(&child, reason).await?;
-                Json::null()
-            }
-            Call::ChildrenOf => document(&ctx.children_of().await?),
-            Call::Status(handle) => document(&ctx.status(&handle).await?),
-            Call::Ask { to, data, limit } => document(&ctx.ask(to, data, limit).await?),
-            Call::Reply { question, answer } => {
-                ctx.reply(&question, answer).await?;
-                Json::null()
-            }
-            Call::Emit { topic, data } => Json::new(Value::from(&*ctx.emit(topic, data).await?)),
-            Call::Follow(topic) => {
-                ctx.follow(topic).await?;
-                Json::null()
-            }
-            Call::Unfollow(topic) => {
-                ctx.unfollow(topic).await?;
-                Json::null()
-            }
-            Call::Now => Json::new(ctx.now().await?.to_string().into()),
-            Call::Random => Json::new(ctx.random().await?.into()),
-            Call::Uuid => Json::new(ctx.uuid().await?.into()),
-            Call::Log(data) => {
-                ctx.log(data).await?;
-                Json::null()
-            }
-        })
     }
 
     async fn group(&mut self, members: &[Node], save: Option<Slot>) -> Played {
@@ -231,7 +192,9 @@ impl Player {
                 for (step, value) in (first.0..).map(Step).zip(&values) {
                     self.stage.gave(self.run, self.attempt, step, value);
                 }
-                self.save(save, || Json::new(values.iter().map(|value| (**value).clone()).collect()));
+                let seen = members.iter().zip(values).map(|(member, value)| (*seen(&member.op, value)).clone());
+                let values: Value = seen.collect();
+                self.save(save, || Json::new(values));
                 Ok(None)
             }
             Err(error) => {
@@ -244,62 +207,24 @@ impl Player {
 
     /// The step of the group's member that raised an error about its effect.
     fn member_of(&self, error: &StepError, first: Step, members: &[Node]) -> Option<Step> {
-        let (StepError::Refused { effect_id, .. } | StepError::InDoubt { effect_id }) = error else { return None };
+        let (StepError::Refused { effect_id, .. }
+        | StepError::InDoubt { effect_id }
+        | StepError::Malformed { effect_id }) = error
+        else {
+            return None;
+        };
         let mut steps = (first.0..).map(Step).zip(members);
         let raised = steps.find(|(step, member)| match &member.op {
-            Op::Effect(effect) => {
-                let args = self.fill(&effect.args);
-                args.is_ok_and(|args| Effect::make_id(self.run, *step, &effect.kind, &args) == *effect_id)
-            }
+            Op::Effect(effect) => self.is_effect(*effect_id, *step, &effect.kind, &effect.args),
+            Op::Model(model) => self.is_effect(*effect_id, *step, &model.model, &model.args),
             _ => false,
         });
         raised.map(|(step, _)| step)
     }
 
-    /// The call that a step makes, its references filled in.
-    fn call(&self, op: &Op) -> Result<Call, AgentError> {
-        Ok(match op {
-            Op::Effect(effect) => Call::Effect(self.effect_call(effect)?),
-            Op::Send { to, data } => Call::Send { to: self.address(to)?, data: self.fill(data)? },
-            Op::Signal { name, to, data } => {
-                Call::Signal { run: self.target(to)?, name: name.clone(), payload: self.fill(data)? }
-            }
-            Op::Sleep(span) => Call::Sleep(*span),
-            Op::WaitSignal { name, limit } => Call::WaitSignal { name: name.clone(), limit: *limit },
-            Op::Receive { max, limit } => Call::Receive { max: *max, limit: *limit },
-            Op::Log(data) => Call::Log(self.fill(data)?),
-            Op::Now => Call::Now,
-            Op::Random => Call::Random,
-            Op::Uuid => Call::Uuid,
-            other => unreachable!("{other:?} is no single call"),
-        })
-    }
-
-    fn effect_call(&self, effect: &EffectStep) -> Result<EffectCall, AgentError> {
-        let call = EffectCall::new(effect.kind.clone(), self.fill(&effect.args)?);
-        Ok(call.policy(effect.policy).tries(effect.tries, effect.pause).limit(effect.limit))
-    }
-
-    fn address(&self, to: &Address) -> Result<AgentId, AgentError> {
-        match to {
-            Address::Fixed(agent) => Ok(agent.clone()),
-            Address::Reference(reference) => {
-                let value = self.need(reference)?;
-                let agent = value.as_str().and_then(|text| text.parse().ok());
-                agent.ok_or_else(|| wrong(reference, "an agent's address"))
-            }
-        }
-    }
-
-    fn target(&self, to: &Target) -> Result<RunId, AgentError> {
-        match to {
-            Target::Alias(alias) => Ok(self.stage.run_id(alias)),
-            Target::Reference(reference) => {
-                let value = self.need(reference)?;
-                let run = value.as_str().and_then(|text| text.parse().ok());
-                run.ok_or_else(|| wrong(reference, "a run's id"))
-            }
-        }
+    /// Whether an effect is that of a step of this kind and these arguments.
+    fn is_effect(&self, wanted: EffectId, step: Step, kind: &str, args: &Template) -> bool {
+        self.fill(args).is_ok_and(|args| Effect::make_id(self.run, step, kind, &args) == wanted)
     }
 
     fn save(&mut self, slot: Option<Slot>, value: impl FnOnce() -> Json) {
@@ -312,60 +237,21 @@ impl Player {
         when.first.is_none_or(|leases| self.attempt.0 < leases)
             && when.failures.is_none_or(|failures| self.ctx.failures() < failures)
     }
+}
 
-    /// A template with its references filled in; one that finds nothing is an error of the agent.
-    fn fill(&self, template: &Template) -> Result<Json, AgentError> {
-        match template {
-            Template::Fixed(json) => Ok(json.clone()),
-            Template::Reference(reference) => self.need(reference),
-            open => self.fill_value(open).map(Json::new),
-        }
-    }
-
-    fn fill_value(&self, template: &Template) -> Result<Value, AgentError> {
-        Ok(match template {
-            Template::Fixed(json) => (**json).clone(),
-            Template::Reference(reference) => (*self.need(reference)?).clone(),
-            Template::List(items) => items.iter().map(|item| self.fill_value(item)).collect::<Result<_, _>>()?,
-            Template::Object(members) => {
-                let filled = members.iter().map(|(key, value)| Ok((key.clone(), self.fill_value(value)?)));
-                Value::Object(filled.collect::<Result<Map<_, _>, AgentError>>()?)
-            }
-        })
-    }
-
-    fn need(&self, reference: &Reference) -> Result<Json, AgentError> {
-        self.find(reference).ok_or_else(|| AgentError::Own(format!("`{}` finds nothing", reference.text)))
-    }
-
-    fn find(&self, reference: &Reference) -> Option<Json> {
-        let root = match reference.from {
-            Source::Slot(slot) => self.slots[slot].clone(),
-            Source::Inbox => self.inbox.clone(),
-            Source::Run => Json::new(self.run.to_string().into()),
-            Source::Agent => Json::new(self.ctx.agent_id().as_str().into()),
-            Source::AgentKey => Json::new(self.ctx.agent_id().key().into()),
-            Source::Attempt => Json::new(self.attempt.0.into()),
-        };
-        if reference.path.is_empty() {
-            return Some(root);
-        }
-        let found = reference.path.iter().try_fold(&*root, |value, key| match value {
-            Value::Object(members) => members.get(&key.name),
-            Value::Array(items) => items.get(key.index?),
-            _ => None,
-        });
-        found.map(|value| Json::new(value.clone()))
-    }
+/// The result of a call as the script sees it: a model's answer that must be a document has it beside its text.
+fn seen(op: &Op, given: Json) -> Json {
+    let Op::Model(model) = op else { return given };
+    let document = given["text"].as_str().filter(|_| model.json).and_then(|text| serde_json::from_str(text).ok());
+    let Some(document) = document else { return given };
+    let mut seen: Value = (*given).clone();
+    seen["json"] = document;
+    Json::new(seen)
 }
 
 /// An error as a script sees it.
 fn told(error: &StepError) -> Json {
     Json::new(json!({ "error": error.code() }))
-}
-
-fn wrong(reference: &Reference, wanted: &str) -> AgentError {
-    AgentError::Own(format!("`{}` is not {wanted}", reference.text))
 }
 
 fn holds(test: &Test, value: &Value) -> bool {

@@ -12,7 +12,9 @@ use serde_json::json;
 use super::agent::Stage;
 use super::model::{Act, Alias, PROBE, Scenario};
 use crate::history::Event;
-use crate::kernel::{Attempt, EventLog, Host, Json, Message, Name, RunId, Seq, Span, Step, Task, Version, WorkerId};
+use crate::kernel::{
+    Attempt, EventLog, Host, Json, Message, Name, RunId, Seq, Span, Stamp, Step, Task, Version, WorkerId,
+};
 use crate::runtime::{Agents, Client, Registration, Settings, Worker};
 use crate::sim::{Cast, Machine, Program};
 
@@ -91,7 +93,8 @@ impl Cast for ScenarioCast<'_> {
             self.agents.borrow_mut().insert(agent.clone(), known);
         }
         let workers = self.scenario.runtime.workers.clone();
-        Box::pin(carry_out(act, machine, workers))
+        let stamp = Stamp { ts: machine.start() + self.scenario.inputs[number as usize].at, step: Step(number) };
+        Box::pin(carry_out(act, stamp, machine, workers))
     }
 
     fn probe(&self, machine: Machine) -> Task {
@@ -124,8 +127,9 @@ fn client(machine: &Machine) -> Client {
     Client::new(shared.clone(), shared)
 }
 
-/// Does what an input says.
-async fn carry_out(act: Act, machine: Machine, workers: Vec<Name>) {
+/// Does what an input says. Of a subscription the time that is planned for the input counts, and of two inputs at one
+/// instant their order, however late they arrive.
+async fn carry_out(act: Act, stamp: Stamp, machine: Machine, workers: Vec<Name>) {
     match act {
         Act::Message { to, message } => deliver(&machine, to, message).await,
         Act::Signal { to, name, data, id } => {
@@ -141,6 +145,8 @@ async fn carry_out(act: Act, machine: Machine, workers: Vec<Name>) {
         }
         Act::Resume { run } => client(&machine).resume(machine.run_id(&run.to_string())).await,
         Act::Tail { run, cuts } => tail(&machine, machine.run_id(&run.to_string()), &cuts).await,
+        Act::Follow { agent, topic, begins: true } => client(&machine).follow(agent, topic, stamp).await,
+        Act::Follow { agent, topic, begins: false } => client(&machine).unfollow(agent, topic, stamp).await,
         Act::Stop { worker, restart } => machine.stop_worker(&worker, restart),
         // New code comes with new workers: each is stopped gracefully, and starts anew with it.
         Act::Version { .. } => {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::model::Alias;
-use crate::kernel::{AgentId, FailureCode, Json, MessageId, Name, RunId, Span};
+use crate::kernel::{AgentId, FailureCode, Json, MessageId, Name, RunId, Span, Spend};
 
 /// How a run stands at the end of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,6 +63,89 @@ pub struct RunEnd {
     pub failures: u32,
     /// What it completed with.
     pub output: Option<Json>,
+    /// The root of its tree.
+    pub tree: RunId,
+    /// How often each fact befell it, in the order of [`AgentFact::ALL`].
+    pub counts: [u64; AgentFact::ALL.len()],
+}
+
+/// What may befall a run, and is counted over all runs of an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AgentFact {
+    /// It received a message.
+    Received,
+    /// It spawned a child.
+    Spawned,
+    /// It was denied a child.
+    Denied,
+    /// Its question was answered.
+    Replied,
+    /// Nobody answered its question in time.
+    TimedOut,
+    /// Whom it asked failed without an answer.
+    TargetFailed,
+    /// Whom it asked was cancelled without an answer.
+    TargetCancelled,
+}
+
+impl AgentFact {
+    /// Every fact.
+    pub const ALL: [AgentFact; 7] = [
+        AgentFact::Received,
+        AgentFact::Spawned,
+        AgentFact::Denied,
+        AgentFact::Replied,
+        AgentFact::TimedOut,
+        AgentFact::TargetFailed,
+        AgentFact::TargetCancelled,
+    ];
+
+    /// The fact in words, as files have it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            AgentFact::Received => "received",
+            AgentFact::Spawned => "spawned",
+            AgentFact::Denied => "denied",
+            AgentFact::Replied => "replied",
+            AgentFact::TimedOut => "timed_out",
+            AgentFact::TargetFailed => "target_failed",
+            AgentFact::TargetCancelled => "target_cancelled",
+        }
+    }
+}
+
+/// What of a tree's spending is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// Model tokens.
+    Tokens,
+    /// Money, in millionths of the currency.
+    Cost,
+    /// Model turns.
+    Turns,
+}
+
+impl Amount {
+    /// Every amount.
+    pub const ALL: [Amount; 3] = [Amount::Tokens, Amount::Cost, Amount::Turns];
+
+    /// The amount in words, as files have it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Amount::Tokens => "tokens",
+            Amount::Cost => "cost",
+            Amount::Turns => "turns",
+        }
+    }
+
+    /// How much of it was spent.
+    pub const fn of(self, spent: &Spend) -> u64 {
+        match self {
+            Amount::Tokens => spent.tokens,
+            Amount::Cost => spent.cost_micros,
+            Amount::Turns => spent.turns,
+        }
+    }
 }
 
 /// What became of all effects of a kind.
@@ -100,6 +183,8 @@ pub struct Ends {
     pub dead_letters: Vec<DeadLetter>,
     /// How much mail is pending at each address that has any.
     pub pending: BTreeMap<AgentId, u64>,
+    /// What each tree has spent, by its root.
+    pub spent: BTreeMap<RunId, Spend>,
     /// How long it took: from the start to the last end, or the last event that was no poll.
     pub took: Span,
 }
@@ -196,6 +281,24 @@ pub enum Expectation {
     PendingMail {
         /// The agent.
         agent: Who,
+        /// How much.
+        bound: Bound,
+    },
+    /// Something befell the runs of an agent so often.
+    Befell {
+        /// The agent.
+        agent: Who,
+        /// What.
+        fact: AgentFact,
+        /// How often.
+        bound: Bound,
+    },
+    /// The tree of a run has spent so much.
+    Spent {
+        /// The run.
+        run: Alias,
+        /// Of what.
+        amount: Amount,
         /// How much.
         bound: Bound,
     },
@@ -304,6 +407,11 @@ impl fmt::Display for Expectation {
             Expectation::Runs { agent, bound } => write!(f, "runs of {agent}: {bound}"),
             Expectation::DeadLetters { agent, bound } => write!(f, "dead letters of {agent}: {bound}"),
             Expectation::PendingMail { agent, bound } => write!(f, "pending mail of {agent}: {bound}"),
+            Expectation::Befell { agent, fact, bound } => write!(f, "{} by {agent}: {bound}", fact.as_str()),
+            Expectation::Spent { run, amount: Amount::Cost, bound } => {
+                write!(f, "cost of the tree of {run}, in millionths: {bound}")
+            }
+            Expectation::Spent { run, amount, bound } => write!(f, "{} of the tree of {run}: {bound}", amount.as_str()),
             Expectation::Took { at_most } => write!(f, "all is over after {at_most}"),
         }
     }

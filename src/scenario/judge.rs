@@ -63,6 +63,16 @@ impl Expectation {
                 let count = mailboxes.map(|(_, count)| count).sum();
                 (bound.holds(count), format!("{agent} has {count} pending messages"))
             }
+            Expectation::Befell { agent, fact, bound } => {
+                let runs = ends.runs.iter().filter(|run| agent.covers(&run.agent));
+                let count = runs.map(|run| run.counts[*fact as usize]).sum();
+                (bound.holds(count), format!("{} by {agent} {count} times", fact.as_str()))
+            }
+            Expectation::Spent { run, amount, bound } => {
+                let tree = ends.run(run).map(|run| run.tree);
+                let count = tree.and_then(|tree| ends.spent.get(&tree)).map_or(0, |spent| amount.of(spent));
+                (bound.holds(count), format!("the tree of {run} has spent {count}"))
+            }
             Expectation::Took { at_most } => (ends.took <= *at_most, format!("it took {}", ends.took)),
         };
         ExpectationResult { text: self.to_string(), held, message }
@@ -86,14 +96,16 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::kernel::{AgentId, FailureCode, Json, RunId, Span};
-    use crate::scenario::expect::{Bound, DeadLetter, EffectCount, EffectFact};
+    use crate::kernel::{AgentId, FailureCode, Json, RunId, Span, Spend};
+    use crate::scenario::expect::{AgentFact, Amount, Bound, DeadLetter, EffectCount, EffectFact};
 
     fn run(name: &str, end: End, code: Option<FailureCode>, output: Option<i64>) -> RunEnd {
         let alias: Alias = name.parse().unwrap();
         let (run, agent) = (RunId::from_parts(0, u128::from(alias.nth)), alias.agent.clone());
         let output = output.map(|number| Json::new(number.into()));
-        RunEnd { alias, run, agent, end, code, attempts: 2, failures: 1, output }
+        let mut counts = [0; AgentFact::ALL.len()];
+        (counts[AgentFact::Replied as usize], counts[AgentFact::Spawned as usize]) = (2, 1);
+        RunEnd { alias, run, agent, end, code, attempts: 2, failures: 1, output, tree: run, counts }
     }
 
     fn ends() -> Ends {
@@ -113,6 +125,7 @@ mod tests {
             effects: BTreeMap::from([("e".into(), effect)]),
             dead_letters: vec![letter("a/x", "m"), letter("a/y", "n")],
             pending: BTreeMap::from([("a/x".parse().unwrap(), 2), ("b".parse().unwrap(), 1)]),
+            spent: BTreeMap::from([(RunId::from_parts(0, 1), Spend { tokens: 900, cost_micros: 250_000, turns: 3 })]),
             took: Span::from_secs(60),
         }
     }
@@ -129,6 +142,8 @@ mod tests {
         let ends_of = |agent: &str, ends: &[End]| Expectation::AgentEnds { agent: who(agent), ends: ends.to_vec() };
         let run_ends = |run: &str, end| Expectation::RunEnds { run: alias(run), ends: vec![end] };
         let output = |run: &str, number: i64| Expectation::Output { run: alias(run), output: Json::new(number.into()) };
+        let befell = |agent: &str, fact, bound| Expectation::Befell { agent: who(agent), fact, bound };
+        let spent = |run: &str, amount, bound| Expectation::Spent { run: alias(run), amount, bound };
         let code = |run: &str, code| Expectation::RunCode { run: alias(run), code };
         let cases = [
             (effect("e", EffectFact::Happened, Bound::exactly(2)), true),
@@ -156,6 +171,13 @@ mod tests {
             (Expectation::DeadLetters { agent: who("b"), bound: bound(Some(1), None) }, false),
             (Expectation::PendingMail { agent: who("a"), bound: Bound::exactly(2) }, true),
             (Expectation::PendingMail { agent: who("b"), bound: Bound::exactly(0) }, false),
+            (befell("a", AgentFact::Replied, Bound::exactly(4)), true),
+            (befell("a/x", AgentFact::Spawned, bound(Some(2), None)), false),
+            (befell("b", AgentFact::Denied, Bound::exactly(0)), true),
+            (spent("a/x#1", Amount::Tokens, Bound::exactly(900)), true),
+            (spent("a/x#1", Amount::Cost, bound(None, Some(249_999))), false),
+            (spent("a/x#1", Amount::Turns, bound(None, Some(3))), true),
+            (spent("never#1", Amount::Turns, Bound::exactly(0)), true),
             (Expectation::Took { at_most: Span::from_secs(60) }, true),
             (Expectation::Took { at_most: Span::from_secs(59) }, false),
         ];

@@ -33,7 +33,9 @@ pub mod write;
 
 pub use agent::{Stage, scripted};
 pub use code::{Code, Make};
-pub use expect::{Bound, DeadLetter, EffectCount, EffectFact, End, Ends, Expectation, ExpectationResult, RunEnd};
+pub use expect::{
+    AgentFact, Amount, Bound, DeadLetter, EffectCount, EffectFact, End, Ends, Expectation, ExpectationResult, RunEnd,
+};
 pub use format::ScenarioError;
 pub use judge::judge;
 pub use model::{Act, AgentType, Alias, Input, RuntimeSettings, Scenario, UnknownAgentType};

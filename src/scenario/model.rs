@@ -8,7 +8,8 @@ use super::code::{Code, Make};
 use super::expect::Expectation;
 use super::format::ScenarioError;
 use crate::kernel::{
-    AgentId, IdError, Json, Message, MessageId, Name, RunRetryPolicy, Span, SpecDefaults, Timestamp, Version,
+    AgentId, IdError, Json, Limits, Message, MessageId, Name, RunRetryPolicy, Span, SpawnBudget, SpecDefaults,
+    Timestamp, TopicId, Version,
 };
 use crate::runtime::Agent;
 use crate::sim::{Deviation, Faults, Tool};
@@ -70,6 +71,10 @@ pub struct RuntimeSettings {
     pub max_lost_leases: u32,
     /// The most messages of a first drain, unless the agent says otherwise.
     pub batch: u32,
+    /// How many runs a tree may have, unless the agent of its root says otherwise.
+    pub spawn_budget: SpawnBudget,
+    /// How much a tree may spend, unless the agent of its root says otherwise.
+    pub limits: Limits,
     /// How long a call of the store takes in the calm schedule, there and back.
     pub store_latency: Span,
 }
@@ -84,6 +89,8 @@ impl Default for RuntimeSettings {
             retry: RunRetryPolicy::default(),
             max_lost_leases: 10,
             batch: 100,
+            spawn_budget: SpawnBudget::default(),
+            limits: Limits::default(),
             store_latency: Span::from_millis(2),
         }
     }
@@ -156,6 +163,16 @@ pub enum Act {
         /// When the reader drops what it waits for and goes on behind the last entry that it saw: this long
         /// after the world's start, in order.
         cuts: Vec<Span>,
+    },
+    /// An agent follows a topic from now on, or does so no more. The time of the input is the time of the store that counts:
+    /// of two inputs about one agent and topic the later one stands, whichever arrives first.
+    Follow {
+        /// Who.
+        agent: AgentId,
+        /// What.
+        topic: TopicId,
+        /// Whether it begins or ends.
+        begins: bool,
     },
     /// Stops a worker gracefully.
     Stop {

@@ -7,13 +7,14 @@ use std::rc::Rc;
 use sha2::{Digest as _, Sha256};
 
 use super::cast::ScenarioCast;
-use super::expect::{DeadLetter, EffectCount, End, Ends, ExpectationResult, RunEnd};
+use super::expect::{AgentFact, DeadLetter, EffectCount, End, Ends, ExpectationResult, RunEnd};
 use super::judge::judge;
 use super::model::{PROBE, Scenario};
 use crate::check::{Cells, Checker, Moments, Sometimes, Violation};
-use crate::history::{Event, Header, Record};
+use crate::history::{Change, Event, Header, Record};
 use crate::kernel::{
-    Body, EffectStatus, Ending, FailureCode, Name, RunLogEntry, RunStatus, Span, Timestamp, canonical,
+    AskOutcome, Body, EffectStatus, Ending, FailureCode, Name, RunId, RunLogEntry, RunStatus, Span, Spend, Timestamp,
+    canonical,
 };
 use crate::sim::{self, Deviation, Fault, Remains, Schedule, Setup, SiteListing, Watcher};
 use crate::store::memory::RunReport;
@@ -107,13 +108,24 @@ struct Bench {
     checker: Checker,
     records: Option<Vec<Record>>,
     happened: BTreeMap<Name, u64>,
+    /// What each tree has spent, by its root.
+    spent: BTreeMap<RunId, Spend>,
 }
 
 impl Watcher for Bench {
     fn observe(&mut self, at: Timestamp, event: Event) {
         self.checker.observe(at, &event);
-        if let Event::Happened { kind, .. } = &event {
-            *self.happened.entry(kind.clone()).or_insert(0) += 1;
+        match &event {
+            Event::Happened { kind, .. } => *self.happened.entry(kind.clone()).or_insert(0) += 1,
+            Event::Applied { changes, .. } => {
+                for change in changes {
+                    if let Change::Spent { tree, amounts, .. } = change {
+                        let spent = self.spent.entry(*tree).or_default();
+                        *spent = spent.plus(*amounts);
+                    }
+                }
+            }
+            _ => {}
         }
         if let Some(records) = &mut self.records {
             records.push(Record { at, event });
@@ -167,6 +179,7 @@ impl Runner {
             checker: Checker::new(&self.setup.header),
             records: options.trace.is_some().then(Vec::new),
             happened: BTreeMap::new(),
+            spent: BTreeMap::new(),
         }));
         let cast = ScenarioCast::new(&self.scenario);
         let remains = sim::play(&self.setup, &cast, schedule, options.sites, bench.clone());
@@ -178,7 +191,7 @@ impl Runner {
         if let Some(take) = options.remains {
             take(&remains);
         }
-        let ends = self.ends(&remains, &bench.happened);
+        let ends = Ends { spent: std::mem::take(&mut bench.spent), ..self.ends(&remains, &bench.happened) };
         let mut expectations = judge(&self.scenario.expect, &ends);
         let calm = *schedule == Schedule::Calm && self.scenario.latencies.is_none();
         if calm && self.scenario.deviations.is_none() {
@@ -253,10 +266,12 @@ impl Scenario {
     /// at such a call, whether or not the scenario names the kind. What was covered is not all among them: a call
     /// that dies before it is sent comes up nowhere.
     pub fn reachable(&self, moments: &Moments) -> Cells {
-        let keyed = self.outside.values().any(|tool| tool.honours_key);
+        let unlisted = sim::Tool::default();
         let mut cells = Cells::default();
         for (by_worker, call, phase) in moments.iter() {
-            cells.insert_all(sim::kinds_at(call, by_worker, keyed), call, phase);
+            for tool in self.outside.values().chain([&unlisted]) {
+                cells.insert_all(sim::kinds_at(call, by_worker, tool), call, phase);
+            }
         }
         cells
     }
@@ -318,5 +333,31 @@ fn run_end(run: &RunReport<'_>, log: &[RunLogEntry], remains: &Remains) -> RunEn
         attempts: run.attempt.map_or(0, |attempt| attempt.0 + 1),
         failures: u32::try_from(retries + last).unwrap_or(u32::MAX),
         output,
+        tree: run.spec.tree,
+        counts: counts(log),
     }
+}
+
+/// What befell a run, as its log tells.
+fn counts(log: &[RunLogEntry]) -> [u64; AgentFact::ALL.len()] {
+    let mut counts = [0; AgentFact::ALL.len()];
+    for entry in log {
+        let (fact, times) = match &*entry.body {
+            Body::MsgReceived { messages, .. } => (AgentFact::Received, messages.len() as u64),
+            Body::ChildSpawned { .. } => (AgentFact::Spawned, 1),
+            Body::SpawnDenied { .. } => (AgentFact::Denied, 1),
+            Body::AskResolved { outcome, .. } => {
+                let fact = match **outcome {
+                    AskOutcome::Replied { .. } => AgentFact::Replied,
+                    AskOutcome::TimedOut { .. } => AgentFact::TimedOut,
+                    AskOutcome::TargetFailed { .. } => AgentFact::TargetFailed,
+                    AskOutcome::TargetCancelled { .. } => AgentFact::TargetCancelled,
+                };
+                (fact, 1)
+            }
+            _ => continue,
+        };
+        counts[fact as usize] += times;
+    }
+    counts
 }

@@ -2,7 +2,7 @@
 //! script looks nothing up.
 
 use super::model::Alias;
-use crate::kernel::{AgentId, Json, Name, Policy, Span};
+use crate::kernel::{AgentId, Json, Name, Policy, Span, Supervision, TopicId};
 
 /// What an agent does, over and over under replay.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,12 +52,34 @@ pub enum ErrorCode {
     Cancelled,
     /// The run's deadline has passed.
     DeadlineExceeded,
+    /// A child was refused.
+    SpawnDenied,
+    /// The run that is meant is no child of this one.
+    NotAChild,
+    /// Nobody knows the run that is meant.
+    UnknownRun,
+    /// The message that is meant is no question that waits for an answer.
+    NotAQuestion,
+    /// The budget of the run's tree is spent.
+    BudgetExhausted,
+    /// A model's answer is no JSON document.
+    Malformed,
 }
 
 impl ErrorCode {
     /// Every error.
-    pub const ALL: [ErrorCode; 4] =
-        [ErrorCode::Refused, ErrorCode::InDoubt, ErrorCode::Cancelled, ErrorCode::DeadlineExceeded];
+    pub const ALL: [ErrorCode; 10] = [
+        ErrorCode::Refused,
+        ErrorCode::InDoubt,
+        ErrorCode::Cancelled,
+        ErrorCode::DeadlineExceeded,
+        ErrorCode::SpawnDenied,
+        ErrorCode::NotAChild,
+        ErrorCode::UnknownRun,
+        ErrorCode::NotAQuestion,
+        ErrorCode::BudgetExhausted,
+        ErrorCode::Malformed,
+    ];
 
     /// The error's name, as files have it.
     pub const fn as_str(self) -> &'static str {
@@ -66,6 +88,12 @@ impl ErrorCode {
             ErrorCode::InDoubt => "InDoubt",
             ErrorCode::Cancelled => "Cancelled",
             ErrorCode::DeadlineExceeded => "DeadlineExceeded",
+            ErrorCode::SpawnDenied => "SpawnDenied",
+            ErrorCode::NotAChild => "NotAChild",
+            ErrorCode::UnknownRun => "UnknownRun",
+            ErrorCode::NotAQuestion => "NotAQuestion",
+            ErrorCode::BudgetExhausted => "BudgetExhausted",
+            ErrorCode::Malformed => "Malformed",
         }
     }
 }
@@ -152,6 +180,43 @@ pub struct EffectStep {
     pub limit: Span,
 }
 
+/// A call of a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelStep {
+    /// Which model.
+    pub model: Name,
+    /// What it is asked.
+    pub args: Template,
+    /// Whether its answer must be a JSON document; it then stands under `json` beside the text.
+    pub json: bool,
+    /// How often it is tried when it is refused or its answer malformed, the first time included; at least 1.
+    pub tries: u32,
+    /// How long it waits between tries.
+    pub pause: Span,
+    /// After this long without an answer it is asked again.
+    pub limit: Span,
+}
+
+/// A child that is spawned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpawnStep {
+    /// Which.
+    pub child: Child,
+    /// What its first message holds.
+    pub data: Template,
+    /// What the parent says about it beyond what its type is registered with.
+    pub supervision: Supervision,
+}
+
+/// Where a child is spawned.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Child {
+    /// At an address.
+    At(Address),
+    /// At a fresh address of its type.
+    OfType(Name),
+}
+
 /// When a failing step fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct While {
@@ -161,12 +226,21 @@ pub struct While {
     pub failures: Option<u32>,
 }
 
-/// Who is signalled.
+/// Which run is meant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Target {
     /// A run by its name.
     Alias(Alias),
-    /// A run whose id a reference gives.
+    /// A run whose handle, or id, a reference gives.
+    Reference(Reference),
+}
+
+/// Which topic is meant.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Topic {
+    /// A known topic.
+    Fixed(TopicId),
+    /// A topic that a reference gives.
     Reference(Reference),
 }
 
@@ -216,6 +290,55 @@ pub enum Op {
         /// Its data.
         data: Template,
     },
+    /// Asks a model; gives its answer.
+    Model(Box<ModelStep>),
+    /// Spawns a child; gives its handle.
+    Spawn(Box<SpawnStep>),
+    /// Waits for the end of a child; gives its result, or null when the limit is over.
+    Join {
+        /// The child.
+        child: Target,
+        /// How long at most.
+        limit: Option<Span>,
+    },
+    /// Cancels a child and all below it.
+    Cancel {
+        /// The child.
+        child: Target,
+        /// Why.
+        reason: Name,
+    },
+    /// Gives the handles of the children that have not ended, as far as the run knows.
+    ChildrenOf,
+    /// Peeks at a run; gives its summary.
+    Status(Target),
+    /// Asks another agent and waits; gives the outcome.
+    Ask {
+        /// Who is asked.
+        to: Address,
+        /// The question.
+        data: Template,
+        /// How long at most.
+        limit: Span,
+    },
+    /// Answers a question.
+    Reply {
+        /// The question, a message.
+        question: Reference,
+        /// The answer.
+        data: Template,
+    },
+    /// Publishes a message; gives its id.
+    Emit {
+        /// To whose followers.
+        topic: Topic,
+        /// The content.
+        data: Template,
+    },
+    /// Follows a topic.
+    Follow(Topic),
+    /// Follows a topic no more.
+    Unfollow(Topic),
     /// Gives the run a chance to be cancelled.
     Check,
     /// Notes a value in the run's log.
@@ -250,6 +373,15 @@ pub enum Op {
         /// The way if it holds.
         then: Block,
         /// The way if not.
+        otherwise: Block,
+    },
+    /// One of two ways: the one that a change of the code has brought, or the one before it.
+    Version {
+        /// The change's name.
+        change: Name,
+        /// The way since the change.
+        then: Block,
+        /// The way before it.
         otherwise: Block,
     },
     /// The same so many times; `$index` counts from 0.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::layout;
 use super::model::{RuntimeSettings, Scenario};
 use super::steps::each_list;
-use crate::kernel::{Json, Span};
+use crate::kernel::{Json, Limits, Span};
 use crate::sim::{Deviation, Tool};
 
 /// The version of chronodrome that files name as their writer.
@@ -61,7 +61,7 @@ pub fn text(scenario: &Scenario) -> String {
 /// The document of a scenario that lists its deviations, with every default written out.
 fn document(scenario: &Scenario) -> Value {
     let mut document: Value = (*scenario.document).clone();
-    fill_effects(&mut document);
+    fill_steps(&mut document);
     let Value::Object(members) = &mut document else { return document };
     fill_ids(members);
     fill_senders(members);
@@ -107,8 +107,23 @@ fn runtime_document(runtime: &RuntimeSettings) -> Value {
         },
         "max_lost_leases": runtime.max_lost_leases,
         "batch": runtime.batch,
+        "max_agents": runtime.spawn_budget.max_agents,
+        "limits": limits_document(&runtime.limits),
         "store_latency": runtime.store_latency,
     })
+}
+
+fn limits_document(limits: &Limits) -> Value {
+    let mut members = Map::new();
+    members.extend(limits.tokens.map(|tokens| ("tokens".to_owned(), json!(tokens))));
+    members.extend(limits.cost_micros.map(|micros| ("cost".to_owned(), money(micros))));
+    members.extend(limits.turns.map(|turns| ("turns".to_owned(), json!(turns))));
+    Value::Object(members)
+}
+
+/// Millionths of the currency as files have them: in whole units.
+fn money(micros: u64) -> Value {
+    if micros.is_multiple_of(1_000_000) { json!(micros / 1_000_000) } else { json!(micros as f64 / 1_000_000.0) }
 }
 
 /// The number of workers, or their names where those are others than a number gives.
@@ -128,20 +143,33 @@ fn tool_document(tool: &Tool) -> Value {
     if tool.refuses_first > 0 {
         members["refuses_first"] = json!(tool.refuses_first);
     }
+    if let (Some(model), Value::Object(of_tool)) = (&tool.model, &mut members) {
+        let cost: Vec<Value> = model.cost_micros.iter().map(|micros| money(*micros)).collect();
+        of_tool.remove("honours_key");
+        of_tool.insert("model".to_owned(), json!({ "tokens": model.tokens, "cost": cost }));
+    }
     members
 }
 
-/// Policy, tries and limit of effects, and the pause where there are tries to pause between.
-fn fill_effects(document: &mut Value) {
+/// Policy, tries and limit of effects and models, and the pause where there are tries to pause between; what becomes of a
+/// child when its parent ends.
+fn fill_steps(document: &mut Value) {
     each_list(document, &mut |list| {
-        let steps = list.iter_mut().filter_map(Value::as_object_mut);
-        for effect in steps.filter(|step| step.contains_key("effect")) {
-            fill(effect, "policy", || json!("at_most_once"));
-            fill(effect, "tries", || json!(1));
-            if effect["tries"] != json!(1) {
-                fill(effect, "pause", || json!("1s"));
+        for step in list.iter_mut().filter_map(Value::as_object_mut) {
+            let is_effect = step.contains_key("effect");
+            if is_effect {
+                fill(step, "policy", || json!("at_most_once"));
             }
-            fill(effect, "limit", || json!("1m"));
+            if is_effect || step.contains_key("model") {
+                fill(step, "tries", || json!(1));
+                if step["tries"] != json!(1) {
+                    fill(step, "pause", || json!("1s"));
+                }
+                fill(step, "limit", || json!("1m"));
+            }
+            if step.contains_key("spawn") {
+                fill(step, "retention", || json!("run"));
+            }
         }
     });
 }
@@ -173,7 +201,7 @@ fn fill_senders(members: &mut Map<String, Value>) {
 
 /// Whether an input is a message or a signal.
 fn is_sent(input: &Map<String, Value>) -> bool {
-    let others = ["cancel", "redrive", "resume", "tail", "stop", "version"];
+    let others = ["cancel", "redrive", "resume", "tail", "follow", "unfollow", "stop", "version"];
     !others.iter().any(|kind| input.contains_key(*kind))
 }
 
@@ -203,7 +231,7 @@ mod tests {
 
     use super::*;
     use crate::scenario::shipped;
-    use crate::sim::{Fault, Point};
+    use crate::sim::{Fault, Model, Point};
 
     fn scenarios() -> Vec<Scenario> {
         let files = shipped::files();
@@ -217,7 +245,10 @@ mod tests {
                 "a#1 / lease 0 / read / try 1",
                 Fault::Crash { point: flight, restart: Span::from_secs(1) },
             ),
-            Deviation::named("a#1 / lease 1 / perform e step 0 / try 1", Fault::ToolUnknown { happened: true }),
+            Deviation::named(
+                "a#1 / lease 1 / perform e step 0 / try 1",
+                Fault::ToolUnknown { happened: true, after: None },
+            ),
             Deviation::named("w1 / speed", Fault::Slow { factor: 3 }),
         ]
     }
@@ -234,6 +265,10 @@ mod tests {
             // The chances of tools are a seed's alone.
             for tool in written.outside.values_mut() {
                 (tool.refuses_ppm, tool.unknown_ppm) = (0, 0);
+                if let Some(model) = &mut tool.model {
+                    let (tokens, cost_micros) = (model.tokens.clone(), model.cost_micros.clone());
+                    *model = Model { tokens, cost_micros, ..Model::default() };
+                }
             }
             let text_once = text(&written);
             let read =

@@ -313,8 +313,9 @@ const TOOL_SLOW_PPM: u32 = 100_000;
 /// The chance of a kind that a tool has of its own, in millionths, where the file plans `planned`.
 fn own_rate(kind: FaultKind, tool: &Tool, planned: u32) -> u32 {
     match kind {
-        FaultKind::ToolRefuses => tool.refuses_ppm,
-        FaultKind::ToolUnknown => tool.unknown_ppm,
+        FaultKind::ToolRefuses => tool.refuses_ppm + tool.model.as_ref().map_or(0, |model| model.limited_ppm),
+        FaultKind::ToolUnknown => tool.unknown_ppm + tool.model.as_ref().map_or(0, |model| model.cut_ppm),
+        FaultKind::ToolMalformed => tool.model.as_ref().map_or(0, |model| model.malformed_ppm),
         FaultKind::ToolSlow if tool.takes.0 < tool.takes.1 && planned == 0 => TOOL_SLOW_PPM,
         _ => 0,
     }
@@ -410,11 +411,37 @@ fn draw_fault(kind: FaultKind, plan: &FaultPlan, lease: Span, place: &Place<'_>,
             let (least, most) = place.tool.map_or(plan.lasts, |tool| tool.takes);
             Fault::ToolSlow { takes: log_uniform(dice, least, most) }
         }
-        FaultKind::ToolRefuses => Fault::ToolRefuses,
-        FaultKind::ToolUnknown => Fault::ToolUnknown { happened: dice.random_range(0..2) == 0 },
+        FaultKind::ToolRefuses => refusal(plan, place.tool, dice),
+        FaultKind::ToolUnknown => doubt(plan, place.tool, dice),
+        FaultKind::ToolMalformed => Fault::ToolMalformed,
         FaultKind::Hold => Fault::Hold { until: None, most: Some(lease) },
         FaultKind::Slow => Fault::Slow { factor: u32::try_from(span.as_micros()).unwrap_or(16).clamp(2, 64) },
     }
+}
+
+/// A refusal: of a model often by a rate limit, as often as its rate is of all refusals'.
+fn refusal(plan: &FaultPlan, tool: Option<&Tool>, dice: &mut impl Rng) -> Fault {
+    let limit = tool.and_then(|tool| Some((tool.refuses_ppm, tool.model.as_ref()?)));
+    let after = limit.filter(|(refuses, model)| is_part(model.limited_ppm, plan.rate_ppm + refuses, dice));
+    Fault::ToolRefuses { after: after.map(|(_, model)| model.limited_after) }
+}
+
+/// An outcome that nobody vouches for: of a model often an answer that is cut, as often as its rate is of all doubts'.
+fn doubt(plan: &FaultPlan, tool: Option<&Tool>, dice: &mut impl Rng) -> Fault {
+    let cut = tool.and_then(|tool| Some((tool, tool.model.as_ref()?)));
+    match cut.filter(|(tool, model)| is_part(model.cut_ppm, plan.rate_ppm + tool.unknown_ppm, dice)) {
+        Some((tool, _)) => {
+            let whole = tool.takes.0;
+            Fault::ToolUnknown { happened: true, after: Some(log_uniform(dice, whole.part(16), whole)) }
+        }
+        None => Fault::ToolUnknown { happened: dice.random_range(0..2) == 0, after: None },
+    }
+}
+
+/// Draws whether something that has come is of the one of two sorts, each as likely as its rate. No dice are needed where
+/// there is one sort only.
+fn is_part(rate: u32, others: u32, dice: &mut impl Rng) -> bool {
+    rate > 0 && (others == 0 || dice.random_range(0..rate + others) < rate)
 }
 
 /// A pause or a cut has two points only.
@@ -487,11 +514,18 @@ pub(super) fn values(class: Class, lease: Span, tool: Option<&Tool>) -> Vec<Faul
                 list.push(Fault::ToolSlow { takes: tool.map_or(beyond, |tool| tool.takes.1) });
                 list.push(Fault::ToolSlow { takes: lease.times(3) });
             }
-            FaultKind::ToolRefuses => list.push(Fault::ToolRefuses),
-            FaultKind::ToolUnknown => {
-                list.push(Fault::ToolUnknown { happened: true });
-                list.push(Fault::ToolUnknown { happened: false });
+            FaultKind::ToolRefuses => {
+                let after = tool.and_then(|tool| tool.model.as_ref()).map(|model| model.limited_after);
+                list.push(Fault::ToolRefuses { after: None });
+                list.extend(after.map(|after| Fault::ToolRefuses { after: Some(after) }));
             }
+            FaultKind::ToolUnknown => {
+                list.push(Fault::ToolUnknown { happened: true, after: None });
+                list.push(Fault::ToolUnknown { happened: false, after: None });
+                let cut = tool.filter(|tool| tool.model.is_some()).map(|tool| tool.takes.0.part(2));
+                list.extend(cut.map(|after| Fault::ToolUnknown { happened: true, after: Some(after) }));
+            }
+            FaultKind::ToolMalformed => list.push(Fault::ToolMalformed),
             FaultKind::Slow => list.push(Fault::Slow { factor: 8 }),
             // Which holds can matter depends on what else is called: it is no list of a site's own.
             FaultKind::Hold => {}
@@ -512,6 +546,7 @@ mod tests {
             Class::Term,
             Class::Grant,
             Class::Outside { honours_key: true },
+            Class::Model,
             Class::Client,
             Class::Timer,
             Class::Clock,

@@ -85,6 +85,38 @@ pub struct Tool {
     pub answers: Vec<crate::kernel::Json>,
     /// The first so many requests are refused, in every schedule (for retries that must come calm, too).
     pub refuses_first: u32,
+    /// What makes it a model, if it is one.
+    pub model: Option<Model>,
+}
+
+/// What a model has beyond other tools: it answers a text, which costs tokens and money.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    /// The tokens of its answers, in order, the last again and again; none for no tokens.
+    pub tokens: Vec<u64>,
+    /// What its answers cost, in millionths of the currency, as the tokens are told.
+    pub cost_micros: Vec<u64>,
+    /// The chance that the text of an answer is cut off in the middle, in millionths.
+    pub malformed_ppm: u32,
+    /// The chance that an answer breaks off before its end, so that nobody has it, in millionths.
+    pub cut_ppm: u32,
+    /// The chance that a request is refused by a rate limit, in millionths.
+    pub limited_ppm: u32,
+    /// How long a rate limit asks to be left alone.
+    pub limited_after: Span,
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Model {
+            tokens: Vec::new(),
+            cost_micros: Vec::new(),
+            malformed_ppm: 0,
+            cut_ppm: 0,
+            limited_ppm: 0,
+            limited_after: Span::from_secs(20),
+        }
+    }
 }
 
 impl Default for Tool {
@@ -96,6 +128,7 @@ impl Default for Tool {
             honours_key: false,
             answers: Vec::new(),
             refuses_first: 0,
+            model: None,
         }
     }
 }

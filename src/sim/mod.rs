@@ -25,7 +25,7 @@ mod transport;
 mod world;
 
 pub use decide::EXHAUST_TIMER_LATE;
-pub use faults::{FaultKind, FaultPlan, Faults, Tool};
+pub use faults::{FaultKind, FaultPlan, Faults, Model, Tool};
 pub use machine::{Machine, worker_name};
 pub use schedule::{Deviation, Fault, Point, Schedule, SiteListing};
 pub use site::{SiteKey, kinds_at, run_id};

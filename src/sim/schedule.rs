@@ -109,12 +109,22 @@ pub enum Fault {
         takes: Span,
     },
     /// The tool refuses.
-    ToolRefuses,
+    ToolRefuses {
+        /// How long it asks to be left alone, where it says so: a rate limit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<Span>,
+    },
     /// The tool cannot vouch for the outcome.
     ToolUnknown {
         /// Whether the effect took hold all the same.
         happened: bool,
+        /// How long after the request's arrival that shows, where it does before the answer would have been there: an
+        /// answer that is cut.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<Span>,
     },
+    /// The text of a model's answer is cut off in the middle.
+    ToolMalformed,
     /// The worker's calls take this many times as long.
     Slow {
         /// How many times.
@@ -153,8 +163,9 @@ impl Fault {
             Fault::ClockStep { .. } => FaultKind::ClockStep,
             Fault::Stop { .. } => FaultKind::Stop,
             Fault::ToolSlow { .. } => FaultKind::ToolSlow,
-            Fault::ToolRefuses => FaultKind::ToolRefuses,
+            Fault::ToolRefuses { .. } => FaultKind::ToolRefuses,
             Fault::ToolUnknown { .. } => FaultKind::ToolUnknown,
+            Fault::ToolMalformed => FaultKind::ToolMalformed,
             Fault::Slow { .. } => FaultKind::Slow,
             Fault::Hold { .. } => FaultKind::Hold,
         }
@@ -189,12 +200,15 @@ impl Fault {
             | Fault::ClockStep { by: span }
             | Fault::Stop { restart: span }
             | Fault::Hold { most: Some(span), .. }
+            | Fault::ToolRefuses { after: Some(span) }
+            | Fault::ToolUnknown { after: Some(span), .. }
             | Fault::ToolSlow { takes: span } => smallvec![span],
             Fault::LostRequest
             | Fault::LostReply
             | Fault::StoreError
-            | Fault::ToolRefuses
-            | Fault::ToolUnknown { .. }
+            | Fault::ToolRefuses { after: None }
+            | Fault::ToolUnknown { after: None, .. }
+            | Fault::ToolMalformed
             | Fault::Hold { most: None, .. }
             | Fault::Slow { .. } => smallvec![],
         }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::faults::FaultKind;
+use super::faults::{FaultKind, Tool};
 use crate::history::{About, Asked, Called};
 use crate::kernel::{
     AgentId, Attempt, Body, EffectId, MessageId, Name, Perform, Release, Request, RunId, RunIds, Stamp, Step,
@@ -66,6 +66,8 @@ pub(super) enum Class {
     Grant,
     /// A worker's call to the outside; whether the tool honours keys.
     Outside { honours_key: bool },
+    /// A worker's call to a model.
+    Model,
     /// A client's call to the store.
     Client,
     /// How long a grant or a renewal runs.
@@ -127,6 +129,20 @@ impl Class {
                 Duplicate,
                 Hold,
             ],
+            Class::Model => &[
+                Crash,
+                Pause,
+                Partition,
+                LostRequest,
+                LostReply,
+                ClockStep,
+                Stop,
+                ToolSlow,
+                ToolRefuses,
+                ToolUnknown,
+                Hold,
+                ToolMalformed,
+            ],
             Class::Client => &[LostRequest, LostReply, StoreError, Outage, StoreRestart, Duplicate, Delay, Hold],
             Class::Timer => &[TimerJitter],
             Class::Clock => &[ClockSkew],
@@ -135,16 +151,16 @@ impl Class {
     }
 }
 
-/// The kinds of fault that can strike at a call, or at what is no call: made by a worker or by a client; `keyed`
-/// says whether some tool of the outside honours keys, so that a request to it may be doubled.
-pub fn kinds_at(called: Called, by_worker: bool, keyed: bool) -> &'static [FaultKind] {
+/// The kinds of fault that can strike at a call, or at what is no call: made by a worker or by a client; a request to the
+/// outside goes to `tool`.
+pub fn kinds_at(called: Called, by_worker: bool, tool: &Tool) -> &'static [FaultKind] {
     let class = match called {
         Called::Lease => Class::Grant,
         Called::Term => Class::Term,
         Called::Armed => Class::Timer,
         Called::Clock => Class::Clock,
         Called::Speed => Class::Speed,
-        Called::Perform => Class::Outside { honours_key: keyed },
+        Called::Perform => Class::of_tool(tool),
         _ if by_worker => Class::Store,
         _ => Class::Client,
     };
@@ -152,6 +168,11 @@ pub fn kinds_at(called: Called, by_worker: bool, keyed: bool) -> &'static [Fault
 }
 
 impl Class {
+    /// That of a worker's call to a tool.
+    pub fn of_tool(tool: &Tool) -> Class {
+        if tool.model.is_some() { Class::Model } else { Class::Outside { honours_key: tool.honours_key } }
+    }
+
     /// The number of what is no request, as part of a site.
     pub fn number(self) -> u32 {
         match self {
@@ -160,7 +181,9 @@ impl Class {
             Class::Clock => call::CLOCK,
             Class::Speed => call::SPEED,
             Class::Term => call::TERM,
-            Class::Store | Class::Outside { .. } | Class::Client => unreachable!("its request has a number"),
+            Class::Store | Class::Outside { .. } | Class::Model | Class::Client => {
+                unreachable!("its request has a number")
+            }
         }
     }
 }
@@ -214,13 +237,9 @@ impl Aliases {
         self.names.clone()
     }
 
-    /// An address with the run in it, if there is one, by its alias: a child that was spawned by type has its parent's run
-    /// and step as its key.
+    /// An address with the run that spawned it, if one did, by its alias.
     fn agent(&self, agent: &AgentId) -> String {
-        match agent.key().split_once('.').and_then(|(run, step)| Some((run.parse::<RunId>().ok()?, step))) {
-            Some((run, step)) => format!("{}/{}.{step}", agent.kind(), self.name_of(run)),
-            None => agent.to_string(),
-        }
+        agent.told(|run| self.name_of(run).to_string())
     }
 
     /// A message's id with the run in it, if there is one, by its alias.

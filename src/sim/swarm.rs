@@ -166,7 +166,10 @@ impl Swarm {
     pub fn draw(dice: &mut impl Rng, named: impl Fn(FaultKind) -> bool, holds_ppm: u32) -> Swarm {
         let is_plain = dice.random_range(0..PLAIN_ONE_IN) == 0;
         // Drawn for every kind, named or not: what a kind gets does not hang on the others.
-        let factors = FaultKind::ALL.map(|_| FACTORS[dice.random_range(0..FACTORS.len())]);
+        let mut factors = FaultKind::ALL.map(|kind| match kind {
+            FaultKind::ToolMalformed => 0,
+            _ => FACTORS[dice.random_range(0..FACTORS.len())],
+        });
         let spot = match dice.random_range(0..8) {
             0 => Some(Spot::Calls(1 << dice.random_range(0..Called::ALL.len()))),
             1 => Some(Spot::Calls(PHASES[dice.random_range(0..PHASES.len())])),
@@ -174,10 +177,12 @@ impl Swarm {
             3 => Some(Spot::Runs(dice.random())),
             _ => None,
         };
-        let none_left = FaultKind::ALL.iter().all(|kind| !named(*kind) || factors[*kind as usize] == 0);
         let holds =
             Holds { left: dice.random_range(1..=2), one_in: HOLDS_ONE_IN[dice.random_range(0..HOLDS_ONE_IN.len())] };
         let holds = (dice.random_range(0..1_000_000) < holds_ppm).then_some(holds);
+        // Behind all others: what a seed does where there are no models does not hang on what befalls models.
+        factors[FaultKind::ToolMalformed as usize] = FACTORS[dice.random_range(0..FACTORS.len())];
+        let none_left = FaultKind::ALL.iter().all(|kind| !named(*kind) || factors[*kind as usize] == 0);
         if is_plain || none_left { Swarm { holds, ..Swarm::plain() } } else { Swarm { factors, spot, holds } }
     }
 

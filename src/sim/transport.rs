@@ -176,7 +176,7 @@ impl Core {
             Asked::Store(_) => None,
         };
         let class = match (caller, tool) {
-            (Caller::Worker(_), Some(tool)) => Class::Outside { honours_key: tool.honours_key },
+            (Caller::Worker(_), Some(tool)) => Class::of_tool(tool),
             (Caller::Worker(_), None) => Class::Store,
             _ => Class::Client,
         };
@@ -371,6 +371,7 @@ impl Core {
                 }
                 let takes = match fault {
                     Some(Fault::ToolSlow { takes }) => takes,
+                    Some(Fault::ToolUnknown { after: Some(after), .. }) => after,
                     _ => usual,
                 };
                 (Answer::Outside(performed), Vec::new(), takes)

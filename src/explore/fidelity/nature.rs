@@ -1,6 +1,6 @@
 //! What a script says about how far its agent follows its log.
 
-use crate::scenario::script::{Address, Node, Op, Reference, Source, Target, Template};
+use crate::scenario::script::{Address, Child, Node, Op, Reference, Source, Target, Template, Topic};
 use crate::scenario::{Block, Code};
 
 /// What is known of an agent's script.
@@ -39,23 +39,40 @@ impl Nature {
     fn op(&mut self, op: &Op) {
         match op {
             Op::Effect(effect) => self.template(&effect.args),
-            Op::Send { to, data } => {
-                if let Address::Reference(reference) = to {
-                    self.reference(reference);
-                }
+            Op::Model(model) => self.template(&model.args),
+            Op::Send { to, data } | Op::Ask { to, data, .. } => {
+                self.address(to);
                 self.template(data);
+            }
+            Op::Spawn(spawn) => {
+                if let Child::At(address) = &spawn.child {
+                    self.address(address);
+                }
+                self.template(&spawn.data);
             }
             Op::Signal { to, data, .. } => {
-                if let Target::Reference(reference) = to {
-                    self.reference(reference);
-                }
+                self.target(to);
                 self.template(data);
             }
+            Op::Join { child: run, .. } | Op::Cancel { child: run, .. } | Op::Status(run) => self.target(run),
+            Op::Reply { question, data } => {
+                self.reference(question);
+                self.template(data);
+            }
+            Op::Emit { topic, data } => {
+                self.topic(topic);
+                self.template(data);
+            }
+            Op::Follow(topic) | Op::Unfollow(topic) => self.topic(topic),
             Op::Log(data) | Op::Complete(data) => self.template(data),
             Op::All(members) => self.nodes(members),
             Op::Fail { when, .. } | Op::Panic(when) => self.stumbles |= when.first.is_some(),
             Op::If { value, then, otherwise, .. } => {
                 self.reference(value);
+                self.block(then);
+                self.block(otherwise);
+            }
+            Op::Version { then, otherwise, .. } => {
                 self.block(then);
                 self.block(otherwise);
             }
@@ -71,11 +88,30 @@ impl Nature {
             Op::Sleep(_)
             | Op::WaitSignal { .. }
             | Op::Receive { .. }
+            | Op::ChildrenOf
             | Op::Check
             | Op::Now
             | Op::Random
             | Op::Uuid
             | Op::Die(_) => {}
+        }
+    }
+
+    fn address(&mut self, address: &Address) {
+        if let Address::Reference(reference) = address {
+            self.reference(reference);
+        }
+    }
+
+    fn target(&mut self, target: &Target) {
+        if let Target::Reference(reference) = target {
+            self.reference(reference);
+        }
+    }
+
+    fn topic(&mut self, topic: &Topic) {
+        if let Topic::Reference(reference) = topic {
+            self.reference(reference);
         }
     }
 

@@ -180,9 +180,13 @@ impl<S> Edits<'_, '_, S> {
         agents.chain(inputs).filter_map(list_at).collect()
     }
 
-    /// Drops steps of the list at a place, puts what a step holds in its place, lowers counts; and so within.
+    /// Drops steps of the list at a place, a step with all that refer to its result at once where it is needed for these
+    /// alone; puts what a step holds in its place, lowers counts; and so within.
     fn steps(&mut self, list: &str) -> Result<(), S> {
         self.items(list)?;
+        for nth in (0..self.length(list)).rev() {
+            self.with_users(list, nth)?;
+        }
         let mut nth = 0;
         while nth < self.length(list) {
             if !self.unwrap(list, nth)? {
@@ -205,6 +209,23 @@ impl<S> Edits<'_, '_, S> {
             }
         }
         Ok(())
+    }
+
+    /// Drops a step that gives its result a name, and every later one of its list in which that name stands.
+    fn with_users(&mut self, list: &str, nth: usize) -> Result<bool, S> {
+        let Some(name) = self.document.pointer(&format!("{list}/{nth}/as")).and_then(Value::as_str) else {
+            return Ok(false);
+        };
+        let name = format!("${name}");
+        self.change(|document| {
+            if let Some(steps) = document.pointer_mut(list).and_then(Value::as_array_mut) {
+                let mut place = 0..;
+                steps.retain(|step| match place.next() {
+                    Some(place) if place > nth => !refers_to(step, &name),
+                    place => place != Some(nth),
+                });
+            }
+        })
     }
 
     /// Puts the steps that a step holds in its place.
@@ -251,6 +272,16 @@ impl<S> Edits<'_, '_, S> {
 /// A list of objects: steps, whose turn is elsewhere.
 fn is_script(value: &Value) -> bool {
     value.as_array().is_some_and(|items| !items.is_empty() && items.iter().all(Value::is_object))
+}
+
+/// Whether a reference to `name`, or to a part of it, stands somewhere in a value.
+fn refers_to(value: &Value, name: &str) -> bool {
+    match value {
+        Value::String(text) => text.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
+        Value::Array(items) => items.iter().any(|item| refers_to(item, name)),
+        Value::Object(members) => members.values().any(|member| refers_to(member, name)),
+        _ => false,
+    }
 }
 
 /// A key as a part of a JSON pointer.
@@ -303,6 +334,22 @@ mod tests {
         };
         let charge = json!([{ "effect": "card", "args": { "m": 2 } }]);
         assert_eq!(left(document(), &charges)["agents"], json!({ "shop": charge }));
+    }
+
+    #[test]
+    fn a_result_goes_with_all_that_refer_to_it() {
+        let document = json!({ "agents": { "a": [
+            { "spawn": "b", "as": "kid" }, { "log": "$kids" }, { "join": "$kid", "as": "end" }, { "log": { "x": ["$kid.run_id"] } },
+            { "complete": "$end.output" }
+        ] } });
+        // As a reader has it: a name that is referred to is there.
+        let is_whole = |found: &Value| {
+            let text = found.to_string();
+            let refers = |name: &str| text.contains(&format!("\"${name}\"")) || text.contains(&format!("\"${name}."));
+            let gives = |name: &str| text.contains(&format!("\"as\":\"{name}\""));
+            ["kid", "end"].iter().all(|name| !refers(name) || gives(name)) && text.contains("$kids")
+        };
+        assert_eq!(left(document, &is_whole)["agents"], json!({ "a": [{ "log": "$kids" }] }));
     }
 
     #[test]

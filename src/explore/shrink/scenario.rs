@@ -121,10 +121,27 @@ fn one_step_earlier(list: &[Deviation]) -> Vec<Deviation> {
             Some(format!("{call} step {}", step.checked_sub(1)?))
         };
         let parts = deviation.site.split(" / ").map(|part| earlier(part).unwrap_or_else(|| part.to_owned()));
-        deviation.site = parts.collect::<Vec<_>>().join(" / ").into();
+        deviation.site = of_earlier_steps(&parts.collect::<Vec<_>>().join(" / ")).into();
         deviation.key = None;
     }
     list
+}
+
+/// A text with the steps in the names of children and messages one lower: `helper/boss#1.2#1` becomes `helper/boss#1.1#1`.
+fn of_earlier_steps(text: &str) -> String {
+    let digits = |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let mut parts = text.split('#');
+    let mut earlier = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (run, rest) = part.split_at(digits(part));
+        let step = rest.strip_prefix('.').map(|rest| rest.split_at(digits(rest)));
+        earlier.push('#');
+        match step.and_then(|(step, rest)| Some((step.parse::<u32>().ok()?.checked_sub(1)?, rest))) {
+            Some((step, rest)) if !run.is_empty() => earlier.push_str(&format!("{run}.{step}{rest}")),
+            _ => earlier.push_str(part),
+        }
+    }
+    earlier
 }
 
 #[cfg(test)]
@@ -155,9 +172,11 @@ mod tests {
             deviation("a#1 / lease 0 / append tool.called step 3 / try 1"),
             deviation("a#1 / lease 0 / perform card step 0 / try 1"),
             deviation("w1 / clock"),
+            deviation("helper/a#1.2#1 / lease 0 / deliver helper/a#1.2#1.7 to b/a#2.5 / try 1"),
         ];
         let earlier = one_step_earlier(&list);
         assert_eq!(&*earlier[0].site, "a#1 / lease 0 / append tool.called step 2 / try 1");
-        assert!(same(&earlier[1..], &list[1..]));
+        assert!(same(&earlier[1..3], &list[1..3]));
+        assert_eq!(&*earlier[3].site, "helper/a#1.1#1 / lease 0 / deliver helper/a#1.1#1.6 to b/a#2.4 / try 1");
     }
 }

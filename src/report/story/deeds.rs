@@ -4,7 +4,7 @@ use super::facts::{Facts, fate};
 use super::focus::Focus;
 use super::turns::Weight;
 use super::words::{claimed, clock, entry, heartbeat, release, result, some};
-use crate::kernel::{Body, EffectId, Released, Reply, Request, RunId, Signalled};
+use crate::kernel::{Body, Created, EffectId, Released, Reply, Request, Reserved, RunId, Signalled};
 
 /// A clause without its subject; the same for a headline, if one may need it; how much it matters.
 pub(super) struct Deed {
@@ -31,6 +31,8 @@ pub(super) fn store_call(facts: &Facts<'_>, focus: &Focus, request: &Request, re
         .or_else(|| effects(facts, focus, request, reply))
         .or_else(|| mail(facts, focus, request, reply))
         .or_else(|| leases(facts, request, reply))
+        .or_else(|| family(facts, request, reply))
+        .or_else(|| topics(facts, request, reply))
         .or_else(|| signals(facts, request, reply));
     told.unwrap_or_else(|| routine(format!("called {}", request.method())))
 }
@@ -70,7 +72,12 @@ fn written(focus: &Focus, body: &Body) -> (Option<String>, Weight) {
         Body::MsgReceived { messages, .. } => {
             messages.iter().any(|received| focus.mail.contains(&*received.message.id))
         }
-        Body::CancelRequested { .. } => true,
+        Body::CancelRequested { .. }
+        | Body::ChildCompleted { .. }
+        | Body::ChildSpawned { .. }
+        | Body::SpawnDenied { .. }
+        | Body::OrphansResolved { .. }
+        | Body::AskResolved { .. } => true,
         _ => false,
     };
     (None, if own { Weight::Telling } else { Weight::Step })
@@ -106,7 +113,7 @@ fn mail(facts: &Facts<'_>, focus: &Focus, request: &Request, reply: &Reply) -> O
     let weight = |id: &str| if focus.mail.contains(id) { Weight::Telling } else { Weight::Step };
     Some(match (request, reply) {
         (Request::Deliver { message, to, .. }, Reply::Accepted(accepted)) => {
-            let (weight, message) = (weight(&message.id), facts.message(&message.id));
+            let (weight, message, to) = (weight(&message.id), facts.message(&message.id), facts.agent(to));
             let (said, brief) = match accepted {
                 true => (format!("delivered {message} to {to}"), Some(format!("delivered {message}"))),
                 false => (format!("delivered {message} to {to} again, which changed nothing"), None),
@@ -156,6 +163,63 @@ fn leases(facts: &Facts<'_>, request: &Request, reply: &Reply) -> Option<Deed> {
         }
         (Request::Resume { run: of }, _) => telling(format!("resumed {}", run(of)), &format!("resumed {}", run(of))),
         (Request::Wake { run: of, .. }, _) => step(format!("woke {}", run(of))),
+        _ => return None,
+    })
+}
+
+/// Children, and what a tree may have and spend.
+fn family(facts: &Facts<'_>, request: &Request, reply: &Reply) -> Option<Deed> {
+    let run = |run: &RunId| facts.run(*run);
+    Some(match (request, reply) {
+        (Request::Reserve { agent, .. }, Reply::Reserved(told)) => {
+            let agent = facts.agent(agent);
+            match told {
+                Reserved::Reserved { child_run, .. } => step(format!("reserved {} as a child", run(child_run))),
+                Reserved::Denied { reason } => {
+                    telling(format!("was refused a child at {agent}: {reason}"), &format!("was refused {agent}"))
+                }
+                Reserved::Ending { .. } => {
+                    step(format!("was told that the run at {agent}, or a unit, is about to be free"))
+                }
+                Reserved::Lost => {
+                    telling(format!("wanted a child at {agent}, but held the run no longer"), "had lost its lease")
+                }
+            }
+        }
+        (Request::Create { spec, .. }, Reply::Created(Created::Created)) => {
+            telling(format!("created {}", run(&spec.run)), &format!("created {}", run(&spec.run)))
+        }
+        (Request::Create { spec, .. }, Reply::Created(Created::Exists)) => {
+            step(format!("wanted to create {}, which was there, or had been", run(&spec.run)))
+        }
+        (Request::ReturnUnit { run: of }, _) => routine(format!("gave back the unit of {}", run(of))),
+        (Request::Detach { run: of }, _) => step(format!("made {} the root of a tree of its own", run(of))),
+        (Request::Status { run: of }, _) => routine(format!("looked at the status of {}", run(of))),
+        (Request::Spend { key, amounts, .. }, _) => {
+            step(format!("spent {} tokens for {}", amounts.tokens, facts.effect(*key)))
+        }
+        (Request::Totals { .. }, Reply::Account(account)) => {
+            step(format!("was told that {} tokens and {} turns are spent", account.spent.tokens, account.spent.turns))
+        }
+        _ => return None,
+    })
+}
+
+fn topics(facts: &Facts<'_>, request: &Request, reply: &Reply) -> Option<Deed> {
+    Some(match (request, reply) {
+        (Request::Follow { subscription, .. }, _) => {
+            step(format!("had {} follow {}", facts.agent(&subscription.follower), subscription.topic))
+        }
+        (Request::Unfollow { subscription, .. }, _) => {
+            step(format!("had {} follow {} no more", facts.agent(&subscription.follower), subscription.topic))
+        }
+        (Request::FollowersOf { topic }, Reply::Agents(agents)) => {
+            let agents: Vec<String> = agents.iter().map(|agent| facts.agent(agent)).collect();
+            match agents.is_empty() {
+                true => step(format!("found that nobody follows {topic}")),
+                false => step(format!("found that {} follow {topic}", some(&agents))),
+            }
+        }
         _ => return None,
     })
 }

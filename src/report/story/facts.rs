@@ -96,10 +96,13 @@ impl<'a> Facts<'a> {
             }
             Event::Applied { call, answer, changes } => {
                 for change in changes {
-                    if let Change::Made { run, agent } = change {
+                    if let Change::Made { run, agent } | Change::Reserved { run, agent, .. } = change
+                        && !self.names.contains_key(run)
+                    {
                         let nth = counts.entry(agent.clone()).or_default();
                         *nth += 1;
-                        self.names.insert(*run, format!("{agent}#{nth}"));
+                        let name = format!("{}#{nth}", self.agent(agent));
+                        self.names.insert(*run, name);
                         self.addresses.insert(*run, agent.clone());
                     }
                 }
@@ -200,6 +203,11 @@ impl<'a> Facts<'a> {
     /// A run's name for people.
     pub fn run(&self, run: RunId) -> String {
         self.names.get(&run).cloned().unwrap_or_else(|| run.to_string())
+    }
+
+    /// An address for people.
+    pub fn agent(&self, agent: &AgentId) -> String {
+        agent.told(|run| self.run(run))
     }
 
     /// An effect's name for people.

@@ -227,6 +227,10 @@ impl<'a> Teller<'a> {
                     let name = self.facts.run(*run);
                     self.push(place, &name, "was made".to_owned(), Weight::Step, None);
                 }
+                Change::Swept { run } if self.focus.runs.contains(run) => {
+                    let name = self.facts.run(*run);
+                    self.push(place, &name, "was given up before it was made".to_owned(), Weight::Telling, None);
+                }
                 Change::Settled { message, dead: true, .. } if self.focus.mail.contains(&**message) => {
                     let name = self.facts.message(message);
                     self.push(place, &name, "became a dead letter".to_owned(), Weight::Telling, None);
@@ -420,8 +424,9 @@ fn bends_call(fault: &Fault) -> bool {
             | Fault::DelayReply { .. }
             | Fault::Hold { .. }
             | Fault::ToolSlow { .. }
-            | Fault::ToolRefuses
+            | Fault::ToolRefuses { .. }
             | Fault::ToolUnknown { .. }
+            | Fault::ToolMalformed
     )
 }
 

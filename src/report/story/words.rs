@@ -81,6 +81,13 @@ pub(super) fn noun(facts: &Facts<'_>, asked: &Asked) -> String {
         Request::Wake { run, .. } => format!("the wake-up of {}", facts.run(*run)),
         Request::Create { spec, .. } => format!("the making of {}", facts.run(spec.run)),
         Request::Status { run } => format!("the status of {}", facts.run(*run)),
+        Request::Reserve { agent, .. } => format!("the reservation of {}", facts.agent(agent)),
+        Request::ReturnUnit { run } => format!("the return of the unit of {}", facts.run(*run)),
+        Request::Detach { run } => format!("the detachment of {}", facts.run(*run)),
+        Request::Spend { key, .. } => format!("the spending for {}", facts.effect(*key)),
+        Request::Follow { subscription, .. } => format!("the follow of {}", subscription.topic),
+        Request::Unfollow { subscription, .. } => format!("the unfollow of {}", subscription.topic),
+        Request::FollowersOf { topic } => format!("the look at the followers of {topic}"),
         other => format!("a call of {}", other.method()),
     }
 }
@@ -100,6 +107,19 @@ pub(super) fn entry(facts: &Facts<'_>, body: &Body) -> String {
         }
         Body::RunStarted(lease) | Body::RunResumed(lease) => format!("{kind} (lease {})", lease.attempt),
         Body::MessageSent { message, .. } => format!("{kind} {}", facts.message(&message.id)),
+        Body::ChildSpawned { spec, .. } => format!("{kind} {}", facts.run(spec.run)),
+        Body::SpawnDenied { agent, .. } => format!("{kind} {}", facts.agent(agent)),
+        Body::ChildCompleted { result, .. } => {
+            format!("{kind} {} ({})", facts.run(result.run_id), result.status.as_str())
+        }
+        Body::TopicPublished { topic, .. } => format!("{kind} {topic}"),
+        Body::AskSent { to, .. } => format!("{kind} to {}", facts.agent(to)),
+        Body::ReplySent { question, .. } => format!("{kind} to {}", facts.message(&question.id)),
+        Body::AskResolved { outcome, .. } => format!("{kind} ({})", outcome.kind()),
+        Body::OrphansResolved { ending, cancel, detach } => {
+            let status = ending.status().as_str();
+            format!("{kind} ({status}; {} to cancel, {} to detach)", cancel.len(), detach.len())
+        }
         Body::SignalReceived { name, .. } => format!("{kind} {name}"),
         Body::RunRetrying { failure, .. } => format!("{kind} (failure {failure})"),
         Body::Ended(Ending::Failed { code, .. }) => format!("{kind} ({})", code.as_str()),
@@ -201,7 +221,12 @@ pub(crate) fn site_noun(site: &str) -> String {
         "release" => format!("the release ({rest})"),
         "granted" => "the grant".to_owned(),
         "claim" | "timer" if !rest.is_empty() => format!("the {verb} of {rest}"),
-        "cancel" | "resume" | "wake" | "create" | "register" | "status" => format!("the {verb} of {rest}"),
+        "return_unit" => format!("the return of the unit of {rest}"),
+        "reserve" => format!("the reservation of {before_step}"),
+        "spend" => format!("the spending for {before_step}"),
+        "cancel" | "resume" | "wake" | "create" | "register" | "status" | "detach" | "follow" | "unfollow" => {
+            format!("the {verb} of {rest}")
+        }
         _ => format!("`{what}`"),
     }
 }
@@ -237,9 +262,14 @@ pub(crate) fn befell(fault: &Fault, site: &str) -> String {
         Fault::ClockStep { by } => format!("had its clock put {} ahead at {noun}", span(*by)),
         Fault::Stop { .. } => format!("was asked to stop at {noun}"),
         Fault::ToolSlow { takes } => format!("waited {} for the answer to {noun}", span(*takes)),
-        Fault::ToolRefuses => format!("was refused {noun}"),
-        Fault::ToolUnknown { happened: true } => format!("got no clear answer to {noun}, which took hold"),
-        Fault::ToolUnknown { happened: false } => format!("got no clear answer to {noun}, which did not take hold"),
+        Fault::ToolRefuses { after: None } => format!("was refused {noun}"),
+        Fault::ToolRefuses { after: Some(after) } => format!("was refused {noun}, for {} at least", span(*after)),
+        Fault::ToolUnknown { after: Some(_), .. } => format!("got an answer to {noun} that broke off"),
+        Fault::ToolUnknown { happened: true, .. } => format!("got no clear answer to {noun}, which took hold"),
+        Fault::ToolUnknown { happened: false, .. } => {
+            format!("got no clear answer to {noun}, which did not take hold")
+        }
+        Fault::ToolMalformed => format!("got an answer to {noun} that was cut off in the middle"),
         Fault::Hold { until: Some(until), .. } => format!("had {noun} held back until {} was done", site_noun(until)),
         Fault::Hold { until: None, most: Some(most) } => format!("had {noun} held back for {}", span(*most)),
         Fault::Hold { until: None, most: None } => format!("had {noun} held back"),

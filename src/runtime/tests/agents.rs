@@ -19,6 +19,20 @@ pub fn agents_with(kind: &str, defaults: SpecDefaults, agent: impl Agent + 'stat
     Rc::new(all)
 }
 
+/// A registry of several agent types, with what each is registered with.
+pub fn cast(types: Vec<(&str, SpecDefaults, Rc<dyn Agent>)>) -> Rc<Agents> {
+    let mut all = Agents::default();
+    for (kind, defaults, agent) in types {
+        all.0.insert(kind.into(), Registration { version: Version(1), defaults, agent });
+    }
+    Rc::new(all)
+}
+
+/// A registry of several agent types with the usual settings.
+pub fn plain_cast(types: Vec<(&str, Rc<dyn Agent>)>) -> Rc<Agents> {
+    cast(types.into_iter().map(|(kind, agent)| (kind, SpecDefaults::default(), agent)).collect())
+}
+
 pub fn charge() -> EffectCall {
     EffectCall::new("stripe.charge", json!({"amount": 100}))
 }
@@ -104,4 +118,52 @@ pub fn fickle() -> impl Agent {
             Ok(Json::null())
         }
     }
+}
+
+/// A parent of two: one by type that charges, one by address that waits for it; joins both, asks a third, tells followers.
+pub async fn boss(ctx: Context, _inbox: Vec<Message>) -> Result<Json, AgentError> {
+    let topic: TopicId = "news".parse().map_err(|_| "no topic")?;
+    ctx.follow(topic.clone()).await?;
+    let payer = ctx.spawn(SpawnCall::of_type("payer", json!({"amount": 100})).map_err(|_| "no type")?).await?;
+    let clerk = ctx.spawn(SpawnCall::at("clerk/ann".parse().map_err(|_| "no address")?, Json::null())).await?;
+    let paid = ctx.join(&payer, None).await?.ok_or("a join without a limit")?;
+    let filed = ctx.join(&clerk, Some(Span::from_secs(36_000))).await?;
+    let again = ctx.join(&payer, None).await?.ok_or("a join without a limit")?;
+    let asked =
+        ctx.ask("oracle".parse().map_err(|_| "no address")?, json!("why?").into(), Span::from_secs(36_000)).await?;
+    ctx.emit(topic, json!({"paid": true}).into()).await?;
+    let news = ctx.receive(1, Some(Span::from_secs(36_000))).await?;
+    Ok(Json::new(json!({
+        "same": paid == again, "paid": paid.status, "filed": filed.map(|filed| filed.status),
+        "asked": matches!(asked, AskOutcome::Replied { .. }), "news": news.len(),
+    })))
+}
+
+/// Charges; what comes of it does not matter.
+pub async fn payer(ctx: Context, _inbox: Vec<Message>) -> Result<Json, AgentError> {
+    Ok(charge_or_doubt(&ctx).await?)
+}
+
+/// Takes its time.
+pub async fn clerk(ctx: Context, _inbox: Vec<Message>) -> Result<Json, AgentError> {
+    ctx.sleep(Span::from_secs(5)).await?;
+    Ok(Json::null())
+}
+
+/// Answers every question.
+pub async fn oracle(ctx: Context, inbox: Vec<Message>) -> Result<Json, AgentError> {
+    for question in &inbox {
+        ctx.reply(question, json!("because").into()).await?;
+    }
+    Ok(Json::null())
+}
+
+/// [`boss`] and all whom it deals with.
+pub fn office() -> Rc<Agents> {
+    plain_cast(vec![
+        ("a", Rc::new(boss)),
+        ("payer", Rc::new(payer)),
+        ("clerk", Rc::new(clerk)),
+        ("oracle", Rc::new(oracle)),
+    ])
 }

@@ -50,6 +50,7 @@ fn judge(world: &World, case: &str) {
     let count = |kind| kinds.iter().filter(|found| *found == kind).count();
     assert_eq!(count("tool.called"), count("tool.result"), "{case}: {kinds:?}");
     judge_entries(world, &log, case);
+    judge_children(world, &log, case);
     let cancelled = kinds.iter().position(|kind| kind == "run.cancel_requested").unwrap_or(log.len());
     assert!(log[cancelled..].iter().all(|entry| entry.body.opening().is_none()), "{case}: {kinds:?}");
 }
@@ -74,6 +75,27 @@ fn judge_entries(world: &World, log: &[RunLogEntry], case: &str) {
             _ => true,
         };
         assert!(is_done, "{case}: {entry:?}");
+    }
+}
+
+/// Every announced child was made once and has ended, and its end stands in the log once, unless that was closed first.
+fn judge_children(world: &World, log: &[RunLogEntry], case: &str) {
+    let ends = |child: RunId| {
+        let ended = |entry: &&RunLogEntry| matches!(&*entry.body, Body::ChildCompleted { result, .. } if result.run_id == child);
+        log.iter().filter(ended).count()
+    };
+    let resolved = log.iter().any(|entry| matches!(&*entry.body, Body::OrphansResolved { .. }));
+    for entry in log {
+        if let Body::ChildSpawned { spec, boot, .. } = &*entry.body {
+            assert!(world.status(spec.run).is_terminal(), "{case}: {:?}", world.kinds(spec.run));
+            assert!(ends(spec.run) == 1 || resolved && ends(spec.run) == 0, "{case}: {:?}", world.kinds(log[0].run_id));
+            let boots = world.applied.borrow();
+            let boots = boots.iter().filter_map(|request| match request {
+                Request::Create { spec: made, boot: Some(found) } if found.id == boot.id => Some(made.run),
+                _ => None,
+            });
+            assert!(boots.into_iter().all(|run| run == spec.run), "{case}");
+        }
     }
 }
 
@@ -108,6 +130,11 @@ fn with_friend(agent: impl Agent + 'static) -> Rc<Agents> {
     let friend = |_ctx: Context, _inbox: Vec<Message>| async move { Ok(Json::null()) };
     all.0.extend(agents("friend", friend).0.clone());
     Rc::new(all)
+}
+
+#[test]
+fn a_family_survives_a_fault_at_every_call() {
+    at_every_call(office);
 }
 
 #[test]

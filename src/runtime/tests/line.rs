@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use super::world::World;
 use crate::kernel::*;
-use crate::runtime::Client;
 
 /// How long every call takes on its way, and again on its way back.
 const LEG: Span = Span::from_millis(1);
@@ -14,7 +13,7 @@ const LEG: Span = Span::from_millis(1);
 const FREEZE: Span = Span::from_secs(120);
 
 /// The owner of a client's tasks.
-const CLIENT: u32 = 1_000;
+pub const CLIENT: u32 = 1_000;
 
 /// What happens at a chosen call of a chosen worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,11 +148,7 @@ async fn before(world: &Rc<World>, owner: u32, fault: Fault) -> Departs {
         Fault::Unavailable => return Departs::Refused,
         Fault::Freeze => freeze(world, owner),
         Fault::Stop => world.stoppers.borrow()[&owner].stop(),
-        Fault::Cancel => {
-            let line = Rc::new(Line { world: world.clone(), owner: CLIENT });
-            let (client, run) = (Client::new(line.clone(), line), world.first_run());
-            world.spawn(CLIENT, Box::pin(async move { client.cancel(run, "enough".into()).await }));
-        }
+        Fault::Cancel => world.cancel(world.first_run(), "enough"),
         Fault::CrashAfter | Fault::LostReply | Fault::FreezeAfter | Fault::FreezeUnnoticed => {}
     }
     Departs::Now

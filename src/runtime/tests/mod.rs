@@ -2,8 +2,11 @@
 //! that nothing else comes of it when one call does, whichever it is.
 
 mod agents;
+mod ask;
 mod cycle;
+mod family;
 mod faults;
 mod line;
+mod models;
 mod stops;
 mod world;

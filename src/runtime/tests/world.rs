@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as Polling, Poll, Wake, Waker};
 
-use super::line::{Fault, Line};
+use super::line::{CLIENT, Fault, Line};
 use crate::kernel::*;
-use crate::runtime::{Agents, Settings, Stopper, Worker};
+use crate::runtime::{Agents, Client, Settings, Stopper, Worker};
 use crate::store::memory::{Config, Local};
 
 struct Flag(AtomicBool);
@@ -236,6 +236,13 @@ impl World {
         let sender = "shop".parse().unwrap();
         let message = Message { id: id.into(), sender, data: Json::empty(), correlation: None, reply_to: None };
         self.ask(self.store.deliver(to.parse().unwrap(), message, true)).expect("the type is registered")
+    }
+
+    /// A client cancels a run.
+    pub fn cancel(self: &Rc<Self>, run: RunId, reason: &str) {
+        let line = Rc::new(Line { world: self.clone(), owner: CLIENT });
+        let (client, reason) = (Client::new(line.clone(), line), Name::from(reason));
+        self.spawn(CLIENT, Box::pin(async move { client.cancel(run, reason).await }));
     }
 
     pub fn register(&self, agents: &Agents) {

@@ -257,7 +257,21 @@ impl<'a> Doc<'a> {
         }
         Ok(ppm)
     }
+
+    /// An amount of money, in millionths of the currency.
+    pub fn money(&self) -> Decoded<u64> {
+        let amount = self.value.as_f64().filter(|amount| (0.0..=MONEY_MAX).contains(amount));
+        let amount = amount.ok_or_else(|| self.wanted("an amount of money from 0 to a billion"))?;
+        let micros = (amount * 1_000_000.0).round() as u64;
+        if micros == 0 && amount > 0.0 {
+            return Err(self.mistake(format!("the amount {amount} is below a millionth")));
+        }
+        Ok(micros)
+    }
 }
+
+/// The most money that a file may name, in whole units of the currency.
+const MONEY_MAX: f64 = 1_000_000_000.0;
 
 /// A longer text is no time, and is not tried.
 const LONGEST_TIME: usize = 100;

@@ -3,7 +3,7 @@
 use super::decode::{Decoded, Doc, Object};
 use super::scope::Cast;
 use crate::kernel::FailureCode;
-use crate::scenario::expect::{Bound, EffectFact, End, Expectation, Who};
+use crate::scenario::expect::{AgentFact, Amount, Bound, EffectFact, End, Expectation, Who};
 
 /// `expect` or `expect_calm`: a list.
 pub fn expectations(doc: &Doc<'_>, cast: &Cast<'_>) -> Decoded<Vec<Expectation>> {
@@ -23,9 +23,11 @@ fn expectation(doc: &Doc<'_>, cast: &Cast<'_>, all: &mut Vec<Expectation>) -> De
     if open.get("effect").is_some() {
         effect(&doc.object(&["effect", "happened", "recorded", "in_doubt"])?, cast, all)
     } else if open.get("agent").is_some() {
-        agent(&doc.object(&["agent", "ends", "runs", "dead_letters", "pending"])?, cast, all)
+        let facts = AgentFact::ALL.map(AgentFact::as_str);
+        agent(&doc.object(&[&["agent", "ends", "runs", "dead_letters", "pending"], &facts[..]].concat())?, cast, all)
     } else if open.get("run").is_some() {
-        run(&doc.object(&["run", "ends", "code", "leases", "failures", "output"])?, cast, all)
+        let fields = ["run", "ends", "code", "leases", "failures", "output", "tokens", "cost", "turns"];
+        run(&doc.object(&fields)?, cast, all)
     } else if open.get("took").is_some() {
         let took = doc.object(&["took"])?.need("took")?.object(&["at_most"])?;
         all.push(Expectation::Took { at_most: took.need("at_most")?.span()? });
@@ -39,8 +41,9 @@ fn expectation(doc: &Doc<'_>, cast: &Cast<'_>, all: &mut Vec<Expectation>) -> De
 fn effect(object: &Object<'_>, cast: &Cast<'_>, all: &mut Vec<Expectation>) -> Decoded<()> {
     let main = object.need("effect")?;
     let kind = main.name()?;
-    if !cast.tools.contains(&*kind) {
-        return Err(main.unknown("tool", cast.tools.iter().copied()));
+    let known = || cast.tools.iter().chain(&cast.models).copied();
+    if !known().any(|known| *known == *kind) {
+        return Err(main.unknown("tool", known()));
     }
     for fact in [EffectFact::Happened, EffectFact::Recorded, EffectFact::InDoubt] {
         if let Some(bound) = object.maybe(fact.as_str(), bound)? {
@@ -68,6 +71,11 @@ fn agent(object: &Object<'_>, cast: &Cast<'_>, all: &mut Vec<Expectation>) -> De
     if let Some(bound) = object.maybe("pending", bound)? {
         all.push(Expectation::PendingMail { agent: who()?, bound });
     }
+    for fact in AgentFact::ALL {
+        if let Some(bound) = object.maybe(fact.as_str(), bound)? {
+            all.push(Expectation::Befell { agent: who()?, fact, bound });
+        }
+    }
     who().map(drop)
 }
 
@@ -85,6 +93,12 @@ fn run(object: &Object<'_>, cast: &Cast<'_>, all: &mut Vec<Expectation>) -> Deco
     if let Some(bound) = object.maybe("failures", bound)? {
         all.push(Expectation::Failures { run: run.clone(), bound });
     }
+    for amount in Amount::ALL {
+        let read = if amount == Amount::Cost { bound_of_money } else { bound };
+        if let Some(bound) = object.maybe(amount.as_str(), read)? {
+            all.push(Expectation::Spent { run: run.clone(), amount, bound });
+        }
+    }
     if let Some(output) = object.get("output") {
         all.push(Expectation::Output { run, output: output.value.clone().into() });
     }
@@ -101,16 +115,22 @@ fn code(doc: &Doc<'_>) -> Decoded<FailureCode> {
     doc.one_of("failure code", &FailureCode::ALL.map(|code| (code.as_str(), code)))
 }
 
-/// A number, or an object with `at_least` and `at_most`.
 fn bound(doc: &Doc<'_>) -> Decoded<Bound> {
+    bound_of(doc, |doc| doc.integer(0, u64::MAX))
+}
+
+/// A bound in units of the currency, kept in millionths.
+fn bound_of_money(doc: &Doc<'_>) -> Decoded<Bound> {
+    bound_of(doc, |doc| doc.money())
+}
+
+/// A number, or an object with `at_least` and `at_most`.
+fn bound_of(doc: &Doc<'_>, number: impl Fn(&Doc<'_>) -> Decoded<u64>) -> Decoded<Bound> {
     if doc.value.is_number() {
-        return doc.integer(0, u64::MAX).map(Bound::exactly);
+        return number(doc).map(Bound::exactly);
     }
     let object = doc.object(&["at_least", "at_most"])?;
-    let bound = Bound {
-        at_least: object.maybe("at_least", |doc| doc.integer(0, u64::MAX))?,
-        at_most: object.maybe("at_most", |doc| doc.integer(0, u64::MAX))?,
-    };
+    let bound = Bound { at_least: object.maybe("at_least", &number)?, at_most: object.maybe("at_most", &number)? };
     match (bound.at_least, bound.at_most) {
         (None, None) => Err(doc.mistake("a bound has `at_least`, `at_most` or both")),
         (Some(least), Some(most)) if least > most => Err(doc.mistake("`at_least` is above `at_most`")),

@@ -146,7 +146,7 @@ fn deviation(doc: &Doc<'_>) -> Decoded<Deviation> {
 }
 
 /// The faults that a deviation can be.
-const FAULT_NAMES: [&str; 21] = [
+const FAULT_NAMES: [&str; 22] = [
     "crash",
     "pause",
     "partition",
@@ -166,6 +166,7 @@ const FAULT_NAMES: [&str; 21] = [
     "tool_slow",
     "tool_refuses",
     "tool_unknown",
+    "tool_malformed",
     "slow",
     "hold",
 ];

@@ -87,7 +87,8 @@ impl<'a> Arrivals<'a> {
     }
 
     fn input(&mut self, doc: &Doc<'_>, nth: usize) -> Decoded<()> {
-        const KINDS: [&str; 7] = ["signal", "cancel", "redrive", "resume", "tail", "stop", "version"];
+        const KINDS: [&str; 9] =
+            ["signal", "cancel", "redrive", "resume", "tail", "follow", "unfollow", "stop", "version"];
         let open = doc.open_object()?;
         let kind = KINDS.into_iter().find(|kind| open.get(kind).is_some()).unwrap_or("to");
         let fields: &[&str] = match kind {
@@ -96,6 +97,8 @@ impl<'a> Arrivals<'a> {
             "redrive" => &["at", "redrive", "to"],
             "resume" => &["at", "resume"],
             "tail" => &["at", "tail", "cuts"],
+            "follow" => &["at", "follow", "agent"],
+            "unfollow" => &["at", "unfollow", "agent"],
             "stop" => &["at", "stop", "restart"],
             "version" => &[&["at", "agent"], &AGENT_FIELDS[..]].concat(),
             _ => &["at", "to", "from", "id", "data", "again"],
@@ -133,6 +136,11 @@ impl<'a> Arrivals<'a> {
             "redrive" => Act::Redrive { agent: self.cast.address(&object.need("to")?)?, message: main.name()? },
             "resume" => Act::Resume { run: self.cast.alias(&main)? },
             "tail" => self.tail(&main, object)?,
+            "follow" | "unfollow" => Act::Follow {
+                agent: self.cast.address(&object.need("agent")?)?,
+                topic: main.parse()?,
+                begins: kind == "follow",
+            },
             "stop" => self.stop(&main, object)?,
             "version" => self.version(&main, object)?,
             _ => {

@@ -3,10 +3,12 @@
 //! The text is read into a document first (which bounds its depth), then decoded by hand with the way to each
 //! value at hand, so that every mistake has a line and a column; nothing is left unchecked or unknown.
 
+mod calls;
 mod decode;
 mod error;
 mod expectation;
 mod fault;
+mod holds;
 mod input;
 mod locate;
 mod scope;
@@ -147,7 +149,13 @@ fn scenario(doc: &Doc<'_>) -> Decoded<Scenario> {
     let runtime = object.or("runtime", RuntimeSettings::default(), world::runtime)?;
     let outside = object.maybe("outside", world::outside)?.unwrap_or_default();
     let agents_doc = object.need("agents")?;
-    let cast = Cast { agents: world::agent_types(&agents_doc)?, tools: outside.keys().map(|name| &**name).collect() };
+    let (models, tools): (Vec<_>, Vec<_>) = outside.iter().partition(|(_, tool)| tool.model.is_some());
+    let cast = Cast {
+        agents: world::agent_types(&agents_doc)?,
+        tools: tools.into_iter().map(|(name, _)| &**name).collect(),
+        models: models.into_iter().map(|(name, _)| &**name).collect(),
+        start,
+    };
     let agents = world::agents(&agents_doc, &cast, &runtime, start)?;
 
     let mut arrivals = Arrivals::new(&cast, &agents, &runtime.workers, start);

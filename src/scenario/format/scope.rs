@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::decode::{Decoded, Doc, excerpt, nearest};
-use crate::kernel::{AgentId, Json, Name};
+use super::holds::Holds;
+use crate::kernel::{AgentId, Json, Name, Timestamp};
 use crate::scenario::model::{Alias, PROBE};
 use crate::scenario::script::{Key, Reference, Slot, Source, Template};
 
@@ -14,14 +15,22 @@ use crate::scenario::script::{Key, Reference, Slot, Source, Template};
 pub struct Cast<'a> {
     /// The agent types.
     pub agents: BTreeSet<&'a str>,
-    /// The tools of the outside world.
+    /// The tools of the outside world that are no models.
     pub tools: BTreeSet<&'a str>,
+    /// The models.
+    pub models: BTreeSet<&'a str>,
+    /// When the world starts.
+    pub start: Timestamp,
 }
 
 impl Cast<'_> {
-    /// An address whose type there is.
+    /// An address whose type there is. That of a child spawned by type has the id of a run in it, which no file knows.
     pub fn address(&self, doc: &Doc<'_>) -> Decoded<AgentId> {
         let agent: AgentId = doc.parse()?;
+        if agent.key().contains('#') {
+            let rule = "a child spawned by type is written to by its handle's `agent_id`";
+            return Err(doc.mistake(format!("an address has no `#`: {rule}")));
+        }
         self.known(doc, &agent)?;
         Ok(agent)
     }
@@ -62,7 +71,7 @@ pub struct Scope<'a> {
     /// Every name that the script gives anywhere, to tell a name that comes later from one that never comes.
     anywhere: BTreeSet<&'a str>,
     /// Where each visible name is; the last place of a name hides those before it.
-    visible: BTreeMap<String, Vec<Slot>>,
+    visible: BTreeMap<String, Vec<(Slot, Holds)>>,
     /// The visible names, in the order in which they became so.
     trail: Vec<String>,
     slots: usize,
@@ -98,15 +107,15 @@ impl<'a> Scope<'a> {
     }
 
     /// Makes a name of the language visible; an outer one of the same name is hidden.
-    pub fn bind_own(&mut self, name: &str) -> Slot {
-        self.visible.entry(name.to_owned()).or_default().push(self.slots);
+    pub fn bind_own(&mut self, name: &str, holds: Holds) -> Slot {
+        self.visible.entry(name.to_owned()).or_default().push((self.slots, holds));
         self.trail.push(name.to_owned());
         self.slots += 1;
         self.slots - 1
     }
 
     /// Makes a name that the file gives visible.
-    pub fn bind(&mut self, doc: &Doc<'_>) -> Decoded<Slot> {
+    pub fn bind(&mut self, doc: &Doc<'_>, holds: Holds) -> Decoded<Slot> {
         let name = doc.name()?;
         let letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if !name.chars().all(letter) || name.starts_with(|c: char| c.is_ascii_digit()) {
@@ -119,7 +128,51 @@ impl<'a> Scope<'a> {
         if self.visible.contains_key(&*name) {
             return Err(doc.mistake(format!("an earlier step is already named `{name}`")));
         }
-        Ok(self.bind_own(&name))
+        Ok(self.bind_own(&name, holds))
+    }
+
+    /// What a reference leads to, as far as the steps before it tell.
+    pub fn leads_to(&self, reference: &Reference) -> Holds {
+        let root = match reference.from {
+            Source::Inbox => Holds::Messages,
+            Source::Slot(slot) => {
+                let places = self.visible.values().flatten();
+                places.clone().find(|(place, _)| *place == slot).map_or(Holds::Anything, |(_, holds)| *holds)
+            }
+            Source::Run | Source::Agent | Source::AgentKey | Source::Attempt => Holds::Plain,
+        };
+        reference.path.iter().fold(root, |holds, key| holds.at(key))
+    }
+
+    /// A reference to the handle of a run.
+    pub fn handle(&mut self, doc: &Doc<'_>) -> Decoded<Reference> {
+        let reference = self.reference(doc)?;
+        self.wants(doc, &reference, Holds::Handle, "no handle of a run, as a `spawn` gives one")?;
+        Ok(reference)
+    }
+
+    /// A reference to a message.
+    pub fn message(&mut self, doc: &Doc<'_>) -> Decoded<Reference> {
+        let reference = self.reference(doc)?;
+        self.wants(doc, &reference, Holds::Message, "no message, like `$inbox.0`")?;
+        Ok(reference)
+    }
+
+    /// Complains of a reference that certainly leads to something else.
+    fn wants(&self, doc: &Doc<'_>, reference: &Reference, wanted: Holds, not: &str) -> Decoded<()> {
+        let leads_to = self.leads_to(reference);
+        if leads_to == wanted || leads_to == Holds::Anything {
+            return Ok(());
+        }
+        let mut mistake = doc.mistake(format!("`{}` is {not}", excerpt(&reference.text)));
+        let of_kind =
+            self.visible.iter().filter(|(_, places)| places.last().is_some_and(|(_, holds)| *holds == wanted));
+        let names: Vec<String> = of_kind.map(|(name, _)| format!("${name}")).collect();
+        mistake.nearest = match names.as_slice() {
+            [only] => Some(only.clone()),
+            _ => nearest(&reference.text, names.iter().map(String::as_str)),
+        };
+        Err(mistake)
     }
 
     /// A reference that stands alone.
@@ -146,11 +199,28 @@ impl<'a> Scope<'a> {
             name => Source::Slot(self.slot(doc, name)?),
         };
         let path = path.iter().map(|part| Key { name: (*part).to_owned(), index: part.parse().ok() });
-        Ok(Reference { from, path: path.collect(), text: format!("${rest}").into() })
+        let reference = Reference { from, path: path.collect(), text: format!("${rest}").into() };
+        self.check_parts(doc, &reference)?;
+        Ok(reference)
+    }
+
+    /// Complains of a part that what stands there certainly has not.
+    fn check_parts(&self, doc: &Doc<'_>, reference: &Reference) -> Decoded<()> {
+        for length in 1..=reference.path.len() {
+            let (before, [last, ..]) = reference.path.split_at(length - 1) else { continue };
+            let holder = Reference { path: before.to_vec(), ..reference.clone() };
+            let Some((what, parts)) = self.leads_to(&holder).parts() else { continue };
+            if !parts.contains(&&*last.name) {
+                let mut mistake = doc.mistake(format!("{what} has no `{}`", excerpt(&last.name)));
+                mistake.nearest = nearest(&last.name, parts.iter().copied());
+                return Err(mistake);
+            }
+        }
+        Ok(())
     }
 
     fn slot(&self, doc: &Doc<'_>, name: &str) -> Decoded<Slot> {
-        if let Some(slot) = self.visible.get(name).and_then(|places| places.last()) {
+        if let Some((slot, _)) = self.visible.get(name).and_then(|places| places.last()) {
             return Ok(*slot);
         }
         if self.anywhere.contains(name) {

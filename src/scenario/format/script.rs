@@ -3,10 +3,12 @@
 
 use serde_json::Value;
 
+use super::calls;
 use super::decode::{Decoded, Doc, Object, excerpt, nearest};
+use super::holds::Holds;
 use super::scope::{Cast, Scope};
-use crate::kernel::{Json, Policy, Span};
-use crate::scenario::script::{Address, Block, EffectStep, ErrorCode, Node, OnError, Op, Script, Target, Test, While};
+use crate::kernel::Json;
+use crate::scenario::script::{Block, ErrorCode, Node, OnError, Op, Script, Test, While};
 
 /// What a step's name says about how it is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,13 +21,18 @@ enum Sort {
     Ends,
     /// Flow.
     Flows,
-    /// Not built yet.
-    Later,
 }
 
 /// Every step: its name, its sort, and the fields beside it (`as` and `on_error` apart).
-const STEPS: [(&str, Sort, &[&str]); 33] = [
+const STEPS: [(&str, Sort, &[&str]); 32] = [
     ("effect", Sort::Asks, &["args", "policy", "tries", "pause", "limit"]),
+    ("model", Sort::Asks, &["args", "json", "tries", "pause", "limit"]),
+    ("spawn", Sort::Asks, &["data", "retention", "deadline", "priority"]),
+    ("join", Sort::Asks, &["limit"]),
+    ("children_of", Sort::Asks, &[]),
+    ("status", Sort::Asks, &[]),
+    ("ask", Sort::Asks, &["data", "limit"]),
+    ("emit", Sort::Asks, &["data"]),
     ("wait_signal", Sort::Asks, &["limit"]),
     ("receive", Sort::Asks, &["limit"]),
     ("now", Sort::Asks, &[]),
@@ -35,6 +42,10 @@ const STEPS: [(&str, Sort, &[&str]); 33] = [
     ("send", Sort::Asks, &["data"]),
     ("sleep", Sort::Tells, &[]),
     ("signal", Sort::Tells, &["to", "data"]),
+    ("cancel", Sort::Tells, &["reason"]),
+    ("reply", Sort::Tells, &["data"]),
+    ("follow", Sort::Tells, &[]),
+    ("unfollow", Sort::Tells, &[]),
     ("check", Sort::Tells, &[]),
     ("log", Sort::Tells, &[]),
     ("fail", Sort::Ends, &["first", "failures"]),
@@ -45,27 +56,15 @@ const STEPS: [(&str, Sort, &[&str]); 33] = [
     ("repeat", Sort::Flows, &["do"]),
     ("for_each", Sort::Flows, &["as", "do"]),
     ("by_attempt", Sort::Flows, &[]),
-    ("spawn", Sort::Later, &[]),
-    ("join", Sort::Later, &[]),
-    ("ask", Sort::Later, &[]),
-    ("reply", Sort::Later, &[]),
-    ("emit", Sort::Later, &[]),
-    ("follow", Sort::Later, &[]),
-    ("unfollow", Sort::Later, &[]),
-    ("model", Sort::Later, &[]),
-    ("status", Sort::Later, &[]),
-    ("cancel", Sort::Later, &[]),
-    ("children_of", Sort::Later, &[]),
-    ("detach", Sort::Later, &[]),
-    ("version", Sort::Later, &[]),
+    ("version", Sort::Flows, &["then", "else"]),
 ];
 
 /// The most steps that a script may take over all its loops of a fixed number.
 const WEIGHT_MAX: u64 = 100_000;
 
-/// The names of the steps that are built.
+/// The names of the steps.
 pub fn step_names() -> impl Iterator<Item = &'static str> {
-    STEPS.iter().filter(|(_, sort, _)| *sort != Sort::Later).map(|(name, ..)| *name)
+    STEPS.iter().map(|(name, ..)| *name)
 }
 
 /// A whole script: a list of steps.
@@ -81,7 +80,7 @@ pub fn script(doc: &Doc<'_>, cast: &Cast<'_>) -> Decoded<Script> {
 
 fn weight(block: &Block) -> u64 {
     let of = |node: &Node| match &node.op {
-        Op::If { then, otherwise, .. } => weight(then).max(weight(otherwise)),
+        Op::If { then, otherwise, .. } | Op::Version { then, otherwise, .. } => weight(then).max(weight(otherwise)),
         Op::Repeat { times, block, .. } => weight(block).saturating_add(1).saturating_mul(u64::from(*times)),
         Op::ForEach { block, .. } => weight(block),
         Op::ByAttempt(ways) => ways.iter().map(weight).max().unwrap_or(0),
@@ -129,9 +128,6 @@ fn step_of<'a>(doc: &Doc<'a>) -> Decoded<Head<'a>> {
 
 fn node(doc: &Doc<'_>, scope: &mut Scope<'_>) -> Decoded<Node> {
     let (main, name, sort, fields) = step_of(doc)?;
-    if sort == Sort::Later {
-        return Err(main.key_mistake(format!("the step `{name}` is not built yet"), name, None));
-    }
     let common: &[&str] = match sort {
         Sort::Asks => &["as", "on_error"],
         Sort::Ends => &[],
@@ -140,25 +136,18 @@ fn node(doc: &Doc<'_>, scope: &mut Scope<'_>) -> Decoded<Node> {
     let known: Vec<&str> = [&[name], fields, common].concat();
     let step = doc.object(&known)?;
     let op = op(name, &main, &step, scope)?;
-    let save = if sort == Sort::Asks { step.maybe("as", |doc| scope.bind(doc))? } else { None };
+    let holds = Holds::given_by(&op);
+    let save = if sort == Sort::Asks { step.maybe("as", |doc| scope.bind(doc, holds))? } else { None };
     let on_error = step.maybe("on_error", |doc| on_error(doc, scope))?;
     Ok(Node { op, save, on_error })
 }
 
 fn op(name: &str, main: &Doc<'_>, step: &Object<'_>, scope: &mut Scope<'_>) -> Decoded<Op> {
-    let empty = || crate::scenario::script::Template::Fixed(Json::empty());
+    if let Some(call) = calls::call(name, main, step, scope)? {
+        return Ok(call);
+    }
     Ok(match name {
-        "effect" => Op::Effect(Box::new(effect(main, step, scope)?)),
-        "send" => Op::Send { to: address(main, scope)?, data: step.or("data", empty(), |doc| scope.template(doc))? },
-        "sleep" => Op::Sleep(main.span()?),
-        "wait_signal" => Op::WaitSignal { name: signal_name(main)?, limit: step.maybe("limit", Doc::span)? },
-        "receive" => Op::Receive { max: main.count(1, 10_000)?, limit: step.maybe("limit", Doc::span)? },
-        "signal" => Op::Signal {
-            name: signal_name(main)?,
-            to: target(&step.need("to")?, scope)?,
-            data: step.or("data", empty(), |doc| scope.template(doc))?,
-        },
-        "check" | "now" | "random" | "uuid" => plain(name, main)?,
+        "check" | "now" | "random" | "uuid" | "children_of" => plain(name, main)?,
         "log" => Op::Log(scope.template(main)?),
         "all" => Op::All(group(main, scope)?),
         "fail" => Op::Fail { error: main.name()?, when: period(step)? },
@@ -181,6 +170,7 @@ fn plain(name: &str, main: &Doc<'_>) -> Decoded<Op> {
         "now" => Op::Now,
         "random" => Op::Random,
         "uuid" => Op::Uuid,
+        "children_of" => Op::ChildrenOf,
         _ => Op::Check,
     })
 }
@@ -190,20 +180,27 @@ fn flow(name: &str, main: &Doc<'_>, step: &Object<'_>, scope: &mut Scope<'_>) ->
     let body = || body.clone().ok_or_else(|| step.doc().mistake("`do` is missing"));
     match name {
         "if" => condition(main, step, scope),
+        "version" => {
+            let change = main.name()?;
+            let then = block(&step.need("then")?, scope)?;
+            let otherwise = step.or("else", Vec::new(), |doc| block(doc, scope))?;
+            Ok(Op::Version { change, then, otherwise })
+        }
         "repeat" => {
             let times = main.count(1, 100_000)?;
             scope.within(|scope| {
-                let index = scope.bind_own("index");
+                let index = scope.bind_own("index", Holds::Plain);
                 Ok(Op::Repeat { times, index, block: block(&body()?, scope)? })
             })
         }
         "for_each" => {
             let list = scope.reference(main)?;
+            let items = scope.leads_to(&list).item();
             scope.within(|scope| {
-                let index = scope.bind_own("index");
+                let index = scope.bind_own("index", Holds::Plain);
                 let item = match step.get("as") {
-                    Some(doc) => scope.bind(&doc)?,
-                    None => scope.bind_own("item"),
+                    Some(doc) => scope.bind(&doc, items)?,
+                    None => scope.bind_own("item", items),
                 };
                 Ok(Op::ForEach { list, item, index, block: block(&body()?, scope)? })
             })
@@ -216,47 +213,6 @@ fn flow(name: &str, main: &Doc<'_>, step: &Object<'_>, scope: &mut Scope<'_>) ->
             Ok(Op::ByAttempt(ways.iter().map(|way| block(way, scope)).collect::<Decoded<_>>()?))
         }
     }
-}
-
-fn effect(main: &Doc<'_>, step: &Object<'_>, scope: &mut Scope<'_>) -> Decoded<EffectStep> {
-    let kind = main.name()?;
-    if !scope.cast.tools.contains(&*kind) {
-        let mut mistake = main.mistake(format!("`outside` has no tool `{}`", excerpt(&kind)));
-        mistake.nearest = nearest(&kind, scope.cast.tools.iter().copied());
-        return Err(mistake);
-    }
-    let policies =
-        [("at_most_once", Policy::AtMostOnce), ("idempotent", Policy::Idempotent), ("repeatable", Policy::Repeatable)];
-    Ok(EffectStep {
-        kind,
-        args: step.or("args", crate::scenario::script::Template::Fixed(Json::empty()), |doc| scope.template(doc))?,
-        policy: step.or("policy", Policy::default(), |doc| doc.one_of("policy", &policies))?,
-        tries: step.or("tries", 1, |doc| doc.count(1, 1_000))?,
-        pause: step.or("pause", Span::from_secs(1), Doc::span)?,
-        limit: step.or("limit", Span::from_secs(60), Doc::some_span)?,
-    })
-}
-
-fn signal_name(doc: &Doc<'_>) -> Decoded<crate::kernel::Name> {
-    let name = doc.name()?;
-    if name.starts_with("reply:") {
-        return Err(doc.mistake("signals that begin with `reply:` are reserved for answers"));
-    }
-    Ok(name)
-}
-
-fn address(doc: &Doc<'_>, scope: &mut Scope<'_>) -> Decoded<Address> {
-    if doc.text()?.starts_with('$') {
-        return scope.reference(doc).map(Address::Reference);
-    }
-    scope.cast.address(doc).map(Address::Fixed)
-}
-
-fn target(doc: &Doc<'_>, scope: &mut Scope<'_>) -> Decoded<Target> {
-    if doc.text()?.starts_with('$') {
-        return scope.reference(doc).map(Target::Reference);
-    }
-    scope.cast.alias(doc).map(Target::Alias)
 }
 
 fn period(step: &Object<'_>) -> Decoded<While> {
@@ -279,9 +235,10 @@ fn group(doc: &Doc<'_>, scope: &mut Scope<'_>) -> Decoded<Vec<Node>> {
         let node = scope.within(|scope| node(member, scope))?;
         let single = match &node.op {
             Op::Effect(effect) => effect.tries == 1,
-            Op::Send { .. } | Op::Sleep(_) | Op::WaitSignal { .. } | Op::Receive { .. } | Op::Signal { .. } => true,
-            Op::Log(_) | Op::Now | Op::Random | Op::Uuid => true,
-            _ => false,
+            Op::Model(model) => model.tries == 1,
+            Op::Check | Op::All(_) | Op::Fail { .. } | Op::Die(_) | Op::Panic(_) | Op::Complete(_) => false,
+            Op::If { .. } | Op::Version { .. } | Op::Repeat { .. } | Op::ForEach { .. } | Op::ByAttempt(_) => false,
+            _ => true,
         };
         if !single || node.on_error.is_some() || node.save.is_some() {
             let rule = "a member of `all` is a single call, without `tries`, `as` and `on_error`";

@@ -31,7 +31,7 @@ fn every_shipped_scenario_is_valid_and_named_after_its_file() {
 
 /// A scenario with this in place of its agent's steps.
 fn with_steps(steps: &str) -> String {
-    let outside = r#""outside": { "stripe.charge": {}, "email.send": {} }"#;
+    let outside = r#""outside": { "stripe.charge": {}, "email.send": {}, "planner": { "model": {} } }"#;
     format!("{{ \"name\": \"x\", {outside},\n  \"agents\": {{ \"billing\": {steps} }} }}")
 }
 
@@ -47,7 +47,29 @@ fn mistakes() -> Vec<String> {
         r#"[ { "effect": "stripe.chrage" } ]"#,
         r#"[ { "effect": "stripe.charge", "polcy": "idempotent" } ]"#,
         r#"[ { "effect": "stripe.charge", "policy": "idempotnet" } ]"#,
-        r#"[ { "spawn": "billing" } ]"#,
+        r#"[ { "spawn": "biling/1" } ]"#,
+        r#"[ { "spawn": { "type": "biling" } } ]"#,
+        r#"[ { "spawn": { "typ": "billing" } } ]"#,
+        r#"[ { "spawn": "billing/1", "retention": "for ever" } ]"#,
+        r#"[ { "spawn": "billing/1", "as": "child" }, { "join": "$chlid" } ]"#,
+        r#"[ { "effect": "stripe.charge", "as": "charge" }, { "spawn": "billing/1", "as": "child" }, { "join": "$charge" } ]"#,
+        r#"[ { "effect": "stripe.charge", "as": "charge" }, { "join": "$charge" } ]"#,
+        r#"[ { "spawn": "billing/1", "as": "child" }, { "cancel": "$child.run_id" } ]"#,
+        r#"[ { "spawn": "billing/1", "as": "child" }, { "send": "$child.agent", "data": 1 } ]"#,
+        r#"[ { "children_of": true, "as": "kids" }, { "join": "$kids" } ]"#,
+        r#"[ { "join": "billing" } ]"#,
+        r#"[ { "ask": "billing/1", "data": 1 } ]"#,
+        r#"[ { "reply": "$inbox", "data": 1 } ]"#,
+        r#"[ { "reply": "$inbox.0.sender", "data": 1 } ]"#,
+        r#"[ { "log": "$inbox.0.from" } ]"#,
+        r#"[ { "emit": "", "data": 1 } ]"#,
+        r#"[ { "follow": 7 } ]"#,
+        r#"[ { "model": "planer" } ]"#,
+        r#"[ { "model": "stripe.charge" } ]"#,
+        r#"[ { "effect": "planner" } ]"#,
+        r#"[ { "all": [ { "model": "planner", "tries": 2 } ] } ]"#,
+        r#"[ { "version": "cheaper", "than": [] } ]"#,
+        r#"[ { "send": "billing/boss#1.0", "data": 1 } ]"#,
         r#"[ { "sleep": "1 hour" } ]"#,
         r#"[ { "sleep": "1s", "log": 1 } ]"#,
         r#"[ { "as": "nothing" } ]"#,
@@ -76,6 +98,14 @@ fn mistakes() -> Vec<String> {
         r#""runtime": { "workers": 0 }"#,
         r#""outside": { "t": { "refuses": 2 } }"#,
         r#""outside": { "t": { "takes": ["2s", "1s"] } }"#,
+        r#""outside": { "t": { "model": true } }"#,
+        r#""outside": { "t": { "model": { "cost": -1 } } }"#,
+        r#""outside": { "t": { "model": {}, "honours_key": true } }"#,
+        r#""runtime": { "limits": { "tokns": 1 } }"#,
+        r#""runtime": { "max_agents": 0 }"#,
+        r#""inputs": [ { "follow": "news", "agent": "biling/ann" } ]"#,
+        r#""inputs": [ { "unfollow": "news" } ]"#,
+        r#""inputs": [ { "to": "billing/boss#1.0" } ]"#,
         r#""inputs": [ { "to": "billing", "id": "a" }, { "to": "billing", "id": "a" } ]"#,
         r#""inputs": [ { "to": "bill" } ]"#,
         r#""inputs": [ { "at": "10m", "to": "billing" } ]"#,
@@ -100,6 +130,8 @@ fn mistakes() -> Vec<String> {
         r#""expect": [ { "agent": "billing", "ends": "complete" } ]"#,
         r#""expect": [ { "run": "billing#0", "ends": "completed" } ]"#,
         r#""expect": [ { "agent": "billing" } ]"#,
+        r#""expect": [ { "agent": "billing", "reply": 1 } ]"#,
+        r#""expect": [ { "run": "billing#1", "cost": "1" } ]"#,
         r#""expect": [ { "took": "1h" } ]"#,
     ];
     let whole = [

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
-use super::values::{Address, Alias, Bound, Duration, OneOrMore, Text, one_of};
+use super::values::{Address, Alias, Bound, Duration, Money, OneOrMore, Text, one_of};
 use crate::kernel::FailureCode;
 use crate::scenario::expect;
 
@@ -47,6 +47,20 @@ pub struct Agent {
     dead_letters: Option<Bound>,
     /// How many of its messages wait.
     pending: Option<Bound>,
+    /// How many messages its runs have received.
+    received: Option<Bound>,
+    /// How many children its runs have spawned.
+    spawned: Option<Bound>,
+    /// How many children its runs were denied.
+    denied: Option<Bound>,
+    /// How many of its questions were answered.
+    replied: Option<Bound>,
+    /// How many of its questions nobody answered in time.
+    timed_out: Option<Bound>,
+    /// How many of its questions failed with whom it asked.
+    target_failed: Option<Bound>,
+    /// How many of its questions were cancelled with whom it asked.
+    target_cancelled: Option<Bound>,
 }
 
 /// About one run.
@@ -64,6 +78,28 @@ pub struct Run {
     failures: Option<Bound>,
     /// Its output.
     output: Option<Value>,
+    /// The model tokens that its tree has spent.
+    tokens: Option<Bound>,
+    /// The money that its tree has spent.
+    cost: Option<BoundOfMoney>,
+    /// The model turns that its tree has had.
+    turns: Option<Bound>,
+}
+
+/// An amount of money, or a bound.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+pub enum BoundOfMoney {
+    Exactly(Money),
+    Between(LimitsOfMoney),
+}
+
+/// At least, at most, or both.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct LimitsOfMoney {
+    at_least: Option<Money>,
+    at_most: Option<Money>,
 }
 
 /// About the time of the last end of a run.

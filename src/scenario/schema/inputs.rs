@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::steps::Step;
 use super::values::{Address, Alias, Duration, OneOrMore, Text, Time};
-use super::world::{Priority, Retry};
+use super::world::{Priority, Retry, Spending};
 
 /// Something that comes from outside at a time.
 #[derive(JsonSchema)]
@@ -16,6 +16,8 @@ pub enum Input {
     Redrive(Redrive),
     Resume(Resume),
     Tail(Tail),
+    Follow(Follow),
+    Unfollow(Unfollow),
     Stop(Stop),
     Version(Version),
     Message(Message),
@@ -103,6 +105,30 @@ pub struct Tail {
     cuts: Option<OneOrMore<Time>>,
 }
 
+/// An agent follows a topic from now on.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Follow {
+    /// When: at the start if nothing is said. It is this time that counts, whenever it arrives.
+    at: Option<Time>,
+    /// The topic.
+    follow: Text,
+    /// Who.
+    agent: Address,
+}
+
+/// An agent follows a topic no more.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Unfollow {
+    /// When: at the start if nothing is said. It is this time that counts, whenever it arrives.
+    at: Option<Time>,
+    /// The topic.
+    unfollow: Text,
+    /// Who.
+    agent: Address,
+}
+
 /// Stops a worker gracefully.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -139,6 +165,11 @@ pub struct Version {
     /// The most messages of a first drain.
     #[schemars(range(min = 1, max = 10_000))]
     batch: Option<u32>,
+    /// How many runs the tree of such a run may have, while it is the root of one.
+    #[schemars(range(min = 1, max = 10_000))]
+    max_agents: Option<u32>,
+    /// How much the tree of such a run may spend, while it is the root of one.
+    limits: Option<Spending>,
 }
 
 /// Many messages out of one line; each gets a number `n`.

@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
 use super::values::{Address, Alias, Duration, Reference, Text, True};
+use super::world::Priority;
 use crate::scenario::script::ErrorCode;
 
 /// A step of a script.
@@ -14,6 +15,13 @@ use crate::scenario::script::ErrorCode;
 #[schemars(untagged)]
 pub enum Step {
     Effect(Effect),
+    Model(Model),
+    Spawn(Spawn),
+    Join(Join),
+    ChildrenOf(ChildrenOf),
+    Status(Status),
+    Ask(Ask),
+    Emit(Emit),
     WaitSignal(WaitSignal),
     Receive(Receive),
     Now(Now),
@@ -23,6 +31,10 @@ pub enum Step {
     Send(Send),
     Sleep(Sleep),
     Signal(Signal),
+    Cancel(Cancel),
+    Reply(Reply),
+    Follow(Follow),
+    Unfollow(Unfollow),
     Check(Check),
     Log(Log),
     Fail(Fail),
@@ -33,6 +45,7 @@ pub enum Step {
     Repeat(Repeat),
     ForEach(ForEach),
     ByAttempt(ByAttempt),
+    Version(Version),
 }
 
 /// Steps of every kind of error, and of every other.
@@ -105,6 +118,67 @@ steps! {
         /// How long an answer is waited for: 60s if nothing is said.
         limit: Option<Duration>,
     } gives;
+    /// Asks a model; gives `{ "text", "usage" }`, and the text's document as `json` where one is asked for.
+    Model {
+        /// The model, a tool of the outside world.
+        model: Text,
+        /// What it is asked.
+        args: Option<Value>,
+        /// Whether its text must be a JSON document: else the step fails with Malformed.
+        json: Option<bool>,
+        /// How often it is tried when it is refused or malformed: once if nothing is said.
+        #[schemars(range(min = 1, max = 1_000))]
+        tries: Option<u32>,
+        /// The pause between two tries: 1s if nothing is said. A rate limit may ask for a longer one.
+        pause: Option<Duration>,
+        /// How long an answer is waited for before it is asked again: 60s if nothing is said.
+        limit: Option<Duration>,
+    } gives;
+    /// Spawns a child; gives its handle `{ "run_id", "agent_id", "parent_run" }`.
+    Spawn {
+        /// Which: an address, a reference to one, or a type, at a fresh address of its own.
+        spawn: Child,
+        /// What its first message says.
+        data: Option<Value>,
+        /// What becomes of it when its parent ends: it is cancelled (run), which it is if nothing is said, or it lives on.
+        retention: Option<Retention>,
+        /// When it must have ended: so long after its first lease, `+1h` after the start, or an instant.
+        deadline: Option<Text>,
+        /// How it stands among others.
+        priority: Option<Priority>,
+    } gives;
+    /// Waits for the end of a child; gives `{ "run_id", "status", "output", "error", "metadata" }`, or null when the limit
+    /// is over.
+    Join {
+        /// The child.
+        join: RunOrReference,
+        /// How long it waits at most.
+        limit: Option<Duration>,
+    } gives;
+    /// Gives the handles of the children that have not ended.
+    ChildrenOf { children_of: True, } gives;
+    /// Peeks at a run; gives `{ "run_id", "status", "last_seq", "last_milestone" }`.
+    Status {
+        /// The run.
+        status: RunOrReference,
+    } gives;
+    /// Asks another agent and waits; gives `{ "kind", "result", "handle", "last_seq" }`, the kind one of replied,
+    /// timed_out, target_failed and target_cancelled.
+    Ask {
+        /// Whom: an address, or a reference to one.
+        ask: Address,
+        /// What.
+        data: Option<Value>,
+        /// How long it waits at most.
+        limit: Duration,
+    } gives;
+    /// Publishes a message to all who follow a topic; gives its id.
+    Emit {
+        /// The topic.
+        emit: Text,
+        /// What it says.
+        data: Option<Value>,
+    } gives;
     /// Waits for a signal; gives `{ "id", "name", "payload" }`, or null when the limit is over.
     WaitSignal {
         /// The signal's name.
@@ -152,6 +226,30 @@ steps! {
         to: RunOrReference,
         /// What it carries.
         data: Option<Value>,
+    } tells;
+    /// Cancels a child and all below it.
+    Cancel {
+        /// The child.
+        cancel: RunOrReference,
+        /// Why.
+        reason: Option<Text>,
+    } tells;
+    /// Answers a question.
+    Reply {
+        /// The question: a message.
+        reply: Reference,
+        /// The answer.
+        data: Option<Value>,
+    } tells;
+    /// Follows a topic from now on.
+    Follow {
+        /// The topic.
+        follow: Text,
+    } tells;
+    /// Follows a topic no more.
+    Unfollow {
+        /// The topic.
+        unfollow: Text,
     } tells;
     /// Ends the run here if it was cancelled or its deadline has passed.
     Check { check: True, } tells;
@@ -229,6 +327,14 @@ steps! {
         #[schemars(rename = "do")]
         block: Vec<Step>,
     } tells;
+    /// Takes a way that a change of the code has brought; a run that has come by here before the change takes the other.
+    Version {
+        /// The change's name.
+        version: Text,
+        then: Vec<Step>,
+        #[schemars(rename = "else")]
+        otherwise: Option<Vec<Step>>,
+    } tells;
     /// Does something else in each lease: not deterministic on purpose.
     ByAttempt {
         #[schemars(length(min = 1))]
@@ -243,6 +349,31 @@ pub enum Policy {
     AtMostOnce,
     Idempotent,
     Repeatable,
+}
+
+/// Where a child is spawned.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+pub enum Child {
+    At(Address),
+    Fresh(OfType),
+}
+
+/// A fresh address of a type.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct OfType {
+    /// The type.
+    #[schemars(rename = "type")]
+    kind: Text,
+}
+
+/// What becomes of a child when its parent ends.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case")]
+pub enum Retention {
+    Run,
+    Permanent,
 }
 
 #[derive(JsonSchema)]

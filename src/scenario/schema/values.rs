@@ -46,6 +46,8 @@ written_out! {
     };
     /// A chance.
     Rate => { "description": "A chance from 0 to 1.", "type": "number", "minimum": 0, "maximum": 1 };
+    /// An amount of money.
+    Money => { "description": "An amount of money.", "type": "number", "minimum": 0, "maximum": 1_000_000_000 };
     /// The address of an agent.
     Address => {
         "description": "The address of an agent: its type, or its type and a key, like `billing/ann`.",
@@ -54,7 +56,7 @@ written_out! {
     /// A run by its address and its number there.
     Alias => {
         "description": "A run: the address of its agent, `#` and its number there, like `billing/ann#1`.",
-        "type": "string", "pattern": r"^[^#]+#[1-9][0-9]*$", "examples": ["billing#1"]
+        "type": "string", "pattern": r"^[^$].*#[1-9][0-9]*$", "examples": ["billing#1", "helper/boss#1.0#1"]
     };
     /// A reference to a result.
     Reference => {

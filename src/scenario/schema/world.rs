@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde_json::Value;
 
 use super::steps::Step;
-use super::values::{Duration, Durations, Rate, Text, True};
+use super::values::{Duration, Durations, Money, OneOrMore, Rate, Text, True};
 
 /// How the machine under test is set up.
 #[derive(JsonSchema)]
@@ -27,6 +27,11 @@ pub struct Runtime {
     /// The most messages of a first drain: 100 if nothing is said.
     #[schemars(range(min = 1, max = 10_000))]
     batch: Option<u32>,
+    /// How many runs a tree may have: 50 if nothing is said.
+    #[schemars(range(min = 1, max = 10_000))]
+    max_agents: Option<u32>,
+    /// How much a tree may spend: without limit if nothing is said.
+    limits: Option<Spending>,
     /// How long a call of the store takes in the calm schedule, there and back: 2ms if nothing is said.
     store_latency: Option<Duration>,
 }
@@ -69,6 +74,51 @@ pub struct Tool {
     answers: Option<Vec<Value>>,
     /// How many requests it refuses at first, in every schedule.
     refuses_first: Option<u32>,
+    /// What makes it a model.
+    model: Option<Model>,
+}
+
+/// A model: each of its answers is a text (one of `answers`, or the JSON text of one), and costs something.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Model {
+    /// The tokens of an answer, or of the first, the second, … and the last from then on.
+    tokens: Option<OneOrMore<u64>>,
+    /// What an answer costs, or the first, the second, … and the last from then on.
+    cost: Option<OneOrMore<Money>>,
+    /// How often the text of an answer is cut off in the middle.
+    malformed: Option<Rate>,
+    /// How often an answer breaks off, so that nobody has it.
+    cut: Option<Rate>,
+    /// How often a rate limit refuses.
+    limited: Option<Limited>,
+}
+
+/// How often a rate limit refuses, and how long it asks to be left alone: 20s if nothing is said.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+pub enum Limited {
+    Rate(Rate),
+    After(LimitedAfter),
+}
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct LimitedAfter {
+    rate: Rate,
+    after: Option<Duration>,
+}
+
+/// What a tree may spend.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Spending {
+    /// Model tokens.
+    tokens: Option<u64>,
+    /// Money.
+    cost: Option<Money>,
+    /// Model turns.
+    turns: Option<u64>,
 }
 
 /// An agent type.
@@ -132,6 +182,11 @@ pub struct Defaults {
     /// The most messages of a first drain.
     #[schemars(range(min = 1, max = 10_000))]
     batch: Option<u32>,
+    /// How many runs the tree of such a run may have, while it is the root of one.
+    #[schemars(range(min = 1, max = 10_000))]
+    max_agents: Option<u32>,
+    /// How much the tree of such a run may spend, while it is the root of one.
+    limits: Option<Spending>,
 }
 
 #[derive(JsonSchema)]

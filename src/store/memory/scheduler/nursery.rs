@@ -7,7 +7,10 @@
 use super::run::{Run, RunNo, State};
 use super::{Scheduler, Transition};
 use crate::history::Change;
-use crate::kernel::{AgentId, LeaseKey, Name, Reserved, RunId, RunSpec, RunStatus, SpecDefaults, Step, Trigger};
+use crate::kernel::{AgentId, LeaseKey, Name, Reserved, RunId, RunSpec, RunStatus, Span, SpecDefaults, Step, Trigger};
+
+/// When to ask again for what is about to be free.
+const ENDING_PAUSE: Span = Span::from_secs(1);
 
 /// What a step of a parent was told.
 #[derive(Clone, Debug)]
@@ -32,7 +35,7 @@ impl Scheduler {
         }
         if let Some(no) = self.live_no(agent) {
             if self.trees.is_closed(no) {
-                return Reserved::Ending;
+                return Reserved::Ending { again: at.now + ENDING_PAUSE };
             }
             return self.deny(parent, step, format!("address `{agent}` is taken").into());
         }
@@ -40,7 +43,7 @@ impl Scheduler {
         let runs_max = self.runs[root].spec.settings.spawn_budget.max_agents;
         if self.trees.units(root) >= runs_max {
             if self.trees.is_shrinking(root) {
-                return Reserved::Ending;
+                return Reserved::Ending { again: at.now + ENDING_PAUSE };
             }
             return self.deny(parent, step, format!("the tree has its {runs_max} runs").into());
         }
