@@ -79,6 +79,11 @@ pub fn denied(reason: &str) -> Reserved {
     Reserved::Denied { reason: reason.into() }
 }
 
+/// What is about to be free is asked for again after a second.
+pub fn ending(bench: &Bench) -> Reserved {
+    Reserved::Ending { again: bench.now + Span::from_secs(1) }
+}
+
 /// Trace 5: a reservation is fenced by the parent's lease.
 #[test]
 fn only_the_holder_of_the_parent_reserves() {
@@ -162,8 +167,8 @@ fn an_address_whose_run_has_a_closed_log_is_about_to_be_free() {
     bench.drain(&busy, None);
     bench.ack(&busy, "m2");
     bench.close(busy.key.run);
-    assert_eq!(bench.reserve(&lease, 0, "b/x"), Reserved::Ending);
-    assert_eq!(bench.reserve(&lease, 0, "b/x"), Reserved::Ending);
+    assert_eq!(bench.reserve(&lease, 0, "b/x"), ending(&bench));
+    assert_eq!(bench.reserve(&lease, 0, "b/x"), ending(&bench));
     bench.end(&busy);
     assert!(matches!(bench.reserve(&lease, 0, "b/x"), Reserved::Reserved { .. }), "that answer was not kept");
 }
@@ -175,7 +180,7 @@ fn a_tree_of_which_a_log_is_closed_is_about_to_have_room() {
     bench.create(first, "boot");
     bench.close(first);
     bench.close(first);
-    assert_eq!(bench.reserve(&lease, 2, "b/3"), Reserved::Ending);
+    assert_eq!(bench.reserve(&lease, 2, "b/3"), ending(&bench));
     bench.ask(Request::ReturnUnit { run: first });
     let third = bench.reserved(&lease, 2, "b/3");
     assert_eq!(

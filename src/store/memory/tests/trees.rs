@@ -1,6 +1,6 @@
 //! Units of budgets, whose they are, and the trees of which they are; deadlines that come from above.
 
-use super::nursery::denied;
+use super::nursery::{denied, ending};
 use super::*;
 
 #[test]
@@ -100,7 +100,7 @@ fn a_run_that_is_about_to_return_its_unit_is_so_in_its_new_tree() {
     bench.reserved(&root, 2, "b/other");
     assert_eq!(bench.reserve(&root, 3, "b/more"), denied("the tree has its 2 runs"));
     bench.reserved(&lease, 0, "b/below");
-    assert_eq!(bench.reserve(&lease, 1, "b/more"), Reserved::Ending);
+    assert_eq!(bench.reserve(&lease, 1, "b/more"), ending(&bench));
 }
 
 #[test]

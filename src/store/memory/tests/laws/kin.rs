@@ -75,31 +75,32 @@ impl Family {
     }
 
     /// What a step must be told: all but the id of a new child, for which there is `None`.
-    pub fn answer(&self, key: &LeaseKey, step: Step, address: &AgentId) -> Option<Reserved> {
+    pub fn answer(&self, now: Timestamp, key: &LeaseKey, step: Step, address: &AgentId) -> Option<Reserved> {
         let Some(parent) = self.held(key) else { return Some(Reserved::Lost) };
         if let Some((_, _, known)) = self.told.iter().find(|(run, at, _)| (*run, *at) == (parent.id, step)) {
             return Some(known.clone());
         }
+        let ending = Some(Reserved::Ending { again: now + Span::from_secs(1) });
         let denied = |reason: String| Some(Reserved::Denied { reason: reason.as_str().into() });
         if self.registered(address.kind()).is_none() {
             return denied(format!("no agent type `{}` is registered", address.kind()));
         }
         if let Some(live) = self.live_at(address) {
-            return if live.closed { Some(Reserved::Ending) } else { denied(format!("address `{address}` is taken")) };
+            return if live.closed { ending } else { denied(format!("address `{address}` is taken")) };
         }
         let max = self.get(parent.tree).expect("the root of a tree is known").max_agents;
         if self.holders(parent.tree).count() < max as usize {
             return None;
         }
-        let ending = self.holders(parent.tree).any(|run| run.closed);
-        if ending { Some(Reserved::Ending) } else { denied(format!("the tree has its {max} runs")) }
+        let shrinks = self.holders(parent.tree).any(|run| run.closed);
+        if shrinks { ending } else { denied(format!("the tree has its {max} runs")) }
     }
 
     pub fn tell(&mut self, parent: RunId, step: Step, address: &AgentId, answer: &Reserved) {
         if let Reserved::Reserved { child_run, tree, .. } = answer {
             self.add(*child_run, address.clone(), Some(parent), *tree, Life::Reserved);
         }
-        if !matches!(answer, Reserved::Ending) {
+        if !matches!(answer, Reserved::Ending { .. }) {
             self.told.push((parent, step, answer.clone()));
         }
     }

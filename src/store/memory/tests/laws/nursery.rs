@@ -129,7 +129,7 @@ impl Pair {
     }
 
     fn reserve(&mut self, lease: &Lease, step: Step, to: &AgentId) -> Result<(), TestCaseError> {
-        let expected = self.family.answer(&lease.key, step, to);
+        let expected = self.family.answer(self.bench.now, &lease.key, step, to);
         let request = Request::Reserve { lease: lease.key.clone(), step, agent: to.clone() };
         let Reply::Reserved(answer) = self.bench.ask(request) else { unreachable!() };
         match expected {
