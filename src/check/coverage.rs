@@ -246,7 +246,7 @@ impl Coverage {
 fn about(facts: &mut Facts, asked: &Asked, what: &What) -> Option<RunAt> {
     match what {
         What::Lookup { effect } | What::Record { effect, .. } => facts.effects[*effect].intent.map(|(run, _)| run),
-        What::Deliver { to, .. } => facts.agents[*to].live,
+        What::Deliver { to: agent, .. } | What::Reserve { agent, .. } => facts.agents[*agent].live,
         _ => what.run().or_else(|| match asked.about() {
             About::Run(run) => Some(facts.run_at(run)),
             About::Mailbox(agent) => {

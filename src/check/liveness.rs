@@ -1,9 +1,9 @@
 //! Liveness: somebody moves every live run, the healed world converges, and serves again.
 
-use super::facts::{Facts, RunAt};
+use super::facts::{Facts, Run, RunAt};
 use super::scheduler::queue::satisfied;
 use super::verdict::{Judge, Rule};
-use crate::kernel::{Body, RunStatus, Timestamp, Wait};
+use crate::kernel::{Body, RunId, RunStatus, Timestamp, Wait};
 
 /// The most events that a run may have at one instant.
 pub const EVENTS_PER_INSTANT_MAX: u32 = 10_000;
@@ -26,7 +26,8 @@ pub fn count(facts: &mut Facts, judge: &mut Judge<'_>, run: RunAt) {
 }
 
 /// `progress-owner`, in a quiescent world: nothing is in flight and nothing scheduled, so nobody will move a live run
-/// unless it sleeps as it may: halted, or with a wait list of which nothing is satisfied and no wait is for a time.
+/// unless it sleeps as it may: halted, or with a wait list of which nothing is satisfied and no wait is for a time, or
+/// for a child that does not live.
 /// Before healing a queued or leased run may wait for workers to come back. As applied.
 pub fn quiescent(facts: &Facts, judge: &mut Judge<'_>) {
     let healed = facts.phases.healed;
@@ -37,6 +38,14 @@ pub fn quiescent(facts: &Facts, judge: &mut Judge<'_>) {
             Some(RunStatus::Suspended) if !run.halted => {
                 if satisfied(facts, run, judge.at).is_some() {
                     "a wait of it is satisfied"
+                } else if let Some(child) = lost_child(facts, run) {
+                    let name = facts.name(place);
+                    judge.violated(
+                        Rule::ProgressOwner,
+                        name,
+                        format_args!("the world is at rest, it waits for run {child}, and that one will never end"),
+                    );
+                    continue;
                 } else if healed && run.waits.iter().any(|wait| matches!(wait, Wait::Time(_))) {
                     "it waits for a time"
                 } else {
@@ -53,6 +62,18 @@ pub fn quiescent(facts: &Facts, judge: &mut Judge<'_>) {
     }
 }
 
+/// A child that the run waits for and that nobody will bring to an end: it was never created, or it is gone. One that
+/// lives is judged for itself.
+fn lost_child(facts: &Facts, run: &Run) -> Option<RunId> {
+    run.waits.iter().find_map(|wait| match wait {
+        Wait::Child(child) => {
+            let lives = facts.known_run(*child).is_some_and(|child| facts.runs[child].is_live());
+            (!lives).then_some(*child)
+        }
+        _ => None,
+    })
+}
+
 /// `converges`: the bound on events was not reached.
 pub fn exhausted(judge: &mut Judge<'_>) {
     judge.violated(Rule::Converges, "the world", format_args!("it did not come to rest within its bound of events"));
@@ -62,7 +83,7 @@ pub fn exhausted(judge: &mut Judge<'_>) {
 /// `run.suspended` of which no wait is satisfied, or a `run.halted`.
 pub fn converged(facts: &Facts, judge: &mut Judge<'_>) {
     for (place, run) in facts.runs.iter() {
-        let Some(status) = run.status else { continue };
+        let Some(status) = run.status.filter(|_| !run.kin.swept) else { continue };
         let rests = match status {
             RunStatus::Suspended => match run.log.own_end() {
                 Some(Body::RunSuspended { .. }) => !run.halted && satisfied(facts, run, judge.at).is_none(),

@@ -3,7 +3,7 @@
 use super::facts::{Call, Facts, Fate, How, Log, MailAt, Party, RunAt, What, is_foreign, worker_of};
 use super::sometimes::Sometimes;
 use super::verdict::{Judge, Rule};
-use crate::kernel::{Appended, Attempt, Body, RunLogEntry, RunStatus, Seq, Step};
+use crate::kernel::{Appended, Attempt, Body, RunLogEntry, RunStatus, RunView, Seq, Step};
 
 /// `log-dense`: an accepted append stands one behind the last entry. `log-fenced`: it expected just that entry; if
 /// it expected an earlier one, another append was accepted with the same expectation. `log-closed`: the log was not
@@ -304,39 +304,6 @@ fn may_release(log: &Log, attempt: Attempt, how: How) -> bool {
     }
 }
 
-/// `announced-done`, the way back: what a worker's delivery or signal is accepted with is announced in a log, as
-/// applied.
-pub fn announced(facts: &Facts, judge: &mut Judge<'_>, call: &Call) {
-    if worker_of(call.from).is_none() {
-        return;
-    }
-    match &call.what {
-        What::Deliver { mail, .. } => {
-            let known = &facts.mails[*mail];
-            if known.announced.is_none() && !facts.published.iter().any(|id| known.id.as_ref() == Some(id)) {
-                let sender = facts.party_name(call.from);
-                judge.violated(
-                    Rule::AnnouncedDone,
-                    facts.mail_name(*mail),
-                    format_args!("{sender} delivered it, but no log announces it"),
-                );
-            }
-        }
-        What::Signal { run, id, .. } => {
-            let known = facts.runs[*run].signal(id).is_some_and(|signal| signal.announced.is_some());
-            if !known && !id.starts_with("reply:") {
-                let sender = facts.party_name(call.from);
-                judge.violated(
-                    Rule::AnnouncedDone,
-                    facts.name(*run),
-                    format_args!("{sender} sent it signal `{id}`, but no log announces it"),
-                );
-            }
-        }
-        _ => {}
-    }
-}
-
 /// `status-follows-log`: only the listed transitions occur, each from the status that the run had, and a terminal
 /// status is the one of the log's terminal entry, as applied.
 pub fn moved(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, from: RunStatus, to: RunStatus) {
@@ -366,20 +333,22 @@ pub fn moved(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, from: RunStatus, 
     }
 }
 
-/// `status-follows-log`: the status that a store tells is the one that the run has, as applied.
-pub fn viewed(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, told: RunStatus) {
-    if let Some(status) = facts.runs[run].status.filter(|status| *status != told) {
+/// `status-follows-log`: the status that a store tells is the one that the run has, as applied; a reserved run is told to
+/// be one.
+pub fn viewed(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, told: &RunView) {
+    let state = &facts.runs[run];
+    let Some(status) = state.standing() else { return };
+    if status != told.status || state.kin.reserved != told.reserved {
+        let (told, reserved) = (told.status.as_str(), told.reserved);
         judge.violated(
             Rule::StatusFollowsLog,
             facts.name(run),
-            format_args!("its status was told as {}, it is {}", told.as_str(), status.as_str()),
+            format_args!("its status was told as {told} (reserved: {reserved}), it is {}", status.as_str()),
         );
     }
 }
 
-/// What is judged once, after healing: `status-follows-log`, every closed log is released with its status;
-/// `announced-done`, every message was accepted by its address, and a request for every signal was applied.
-/// Exempt are messages to types that are not registered, and what the last step of a halted run announces.
+/// `status-follows-log`, once, after healing: every closed log is released with its status.
 pub fn finish(facts: &Facts, judge: &mut Judge<'_>) {
     for (place, run) in facts.runs.iter() {
         if let Some(status) = run.log.closed.filter(|status| run.status.is_some_and(|known| known != *status)) {
@@ -388,29 +357,6 @@ pub fn finish(facts: &Facts, judge: &mut Judge<'_>) {
                 Rule::StatusFollowsLog,
                 facts.name(place),
                 format_args!("its log is closed as {} and its status is {known}", status.as_str()),
-            );
-        }
-        for signal in &run.signals {
-            let owed = signal.announced.filter(|_| !signal.applied);
-            if let Some(announcer) = owed.filter(|announcer| !facts.runs[*announcer].halted) {
-                judge.violated(
-                    Rule::AnnouncedDone,
-                    facts.name(place),
-                    format_args!("run {} announces signal `{}`, which never came", facts.name(announcer), signal.id),
-                );
-            }
-        }
-    }
-    for (place, mail) in facts.mails.iter() {
-        let owed = mail.announced.filter(|_| mail.life == super::facts::Life::None && !mail.unknown);
-        let excused = |(run, step): (RunAt, crate::kernel::Step)| {
-            facts.runs[run].halted && facts.runs[run].log.steps.len() <= step.0 as usize + 1
-        };
-        if let Some((run, _)) = owed.filter(|owed| !excused(*owed)) {
-            judge.violated(
-                Rule::AnnouncedDone,
-                facts.mail_name(place),
-                format_args!("run {} announces it, and it was never accepted", facts.name(run)),
             );
         }
     }

@@ -8,17 +8,24 @@
 //! Where a request is told as applied, that decides; an answer alone is the observed view. A history without applied
 //! facts is judged by the invariants that do not need them, over what callers were told.
 
+mod announced;
+mod ask;
+mod children;
 mod coverage;
+mod deaths;
 mod effects;
 mod facts;
 mod inbox;
 mod liveness;
 mod log;
 mod observe;
+mod pubsub;
 mod scheduler;
 mod signals;
 mod sleep;
 mod sometimes;
+mod spend;
+mod supervisor;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -97,13 +104,17 @@ impl Checker {
         if std::mem::replace(&mut self.finished, true) || self.facts.lost_track {
             return;
         }
-        let facts = &self.facts;
+        let facts = &mut self.facts;
         let mut judge = Judge { at, applied: facts.applied, verdicts: &mut self.verdicts };
         if !facts.applied {
             log::finish_observed(facts, &mut judge);
         }
         if settled(facts) {
             log::finish(facts, &mut judge);
+            announced::finish(facts, &mut judge);
+            supervisor::finish(facts, &mut judge);
+            children::finish(facts, &mut judge);
+            pubsub::finish(facts, &mut judge);
             effects::finish(facts, &mut judge);
             inbox::finish(facts, &mut judge);
             scheduler::queue::rest(facts, &mut judge);

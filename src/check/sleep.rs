@@ -4,7 +4,7 @@
 use super::facts::{Facts, How, RunAt, What};
 use super::scheduler::queue::satisfied;
 use super::verdict::{Judge, Rule};
-use crate::kernel::{Body, CallKind, Wait};
+use crate::kernel::{Body, CallKind, Step, Wait};
 
 /// `wake-not-lost`, at a `run.suspended`: for each wait that is open in the log the list holds what ends it. Of a
 /// signal the log does not tell the name, so any will do. As applied.
@@ -13,6 +13,11 @@ pub fn lies_down(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, waits: &[Wait
         let is_there = match mark.call {
             Some(CallKind::WaitSignal) => waits.iter().any(|wait| matches!(wait, Wait::Signal(_))),
             Some(CallKind::Receive) => waits.iter().any(|wait| matches!(wait, Wait::Message { .. })),
+            Some(CallKind::Ask) => waits.iter().any(|wait| matches!(wait, Wait::Signal(_))),
+            Some(CallKind::Join) => {
+                let child = facts.runs[run].log.joined(Step(step as u32));
+                child.is_some_and(|child| waits.contains(&Wait::Child(child)))
+            }
             Some(CallKind::Sleep) => true,
             _ => continue,
         };
@@ -24,6 +29,17 @@ pub fn lies_down(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, waits: &[Wait
                 format_args!("it lies down over {waits:?}, and step {step} waits for more, until {until:?}"),
             );
         }
+    }
+    let children = waits.iter().filter_map(|wait| match wait {
+        Wait::Child(child) => facts.runs[run].log.child(*child),
+        _ => None,
+    });
+    for child in children.filter(|child| child.completed) {
+        judge.violated(
+            Rule::WakeNotLost,
+            facts.name(run),
+            format_args!("it lies down to wait for run {}, whose end stands in its log", child.run),
+        );
     }
 }
 
@@ -55,8 +71,9 @@ pub fn wakes(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, what: &What) {
     let lawful = state.cancelled.is_some()
         || state.deadline.is_some_and(|deadline| deadline <= judge.at)
         || match what {
-            What::Resume { .. } | What::Register => state.halted,
-            // What is told by a wake need not be seen elsewhere.
+            What::Resume { .. } | What::Register { .. } => state.halted,
+            What::Wake { child: Some(child), .. } => state.waits.contains(&Wait::Child(facts.name(*child))),
+            // What is told by any other wake need not be seen elsewhere.
             What::Wake { .. } => !state.halted,
             _ => state.waits.iter().any(over) || satisfied(facts, state, judge.at).is_some(),
         };

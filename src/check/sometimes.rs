@@ -57,6 +57,31 @@ sometimes! {
     DeadlinePassed "deadline-passed" "A run is ended by its deadline.";
     GivenBack "given-back" "A run is given back by a worker that stops.";
     ShortLease "short-lease" "A lease is granted for less than asked.";
+    SpawnReplayed "spawn-replayed" "A step asks for its child again and hears the same.";
+    SpawnDenied "spawn-denied" "A child is refused.";
+    SpawnPutOff "spawn-put-off" "A child is put off because what stands in its way is about to end.";
+    CreatedByAnother "created-by-another" "An announced child is created by somebody else than who announced it.";
+    ReservationSwept "reservation-swept" "A reserved child is dropped with its parent's end.";
+    ChildEndsInSleep "child-ends-in-sleep" "A child ends while its parent sleeps.";
+    ChildEndsDuringRun "child-ends-during-run" "A child ends while its parent runs.";
+    ChildEndsInReclaim "child-ends-in-reclaim" "A child ends while its parent's lease has run out.";
+    JoinTimedOut "join-timed-out" "A wait for a child ends by its limit.";
+    BudgetRefused "budget-refused" "A model call is refused because the budget is spent.";
+    AskReplied "ask-replied" "A question is answered by a reply.";
+    AskAnsweredByEnd "ask-answered-by-end" "A question is answered with what its target completed with.";
+    AskTimedOut "ask-timed-out" "A question is not answered in time.";
+    AskTargetFailed "ask-target-failed" "A question's target fails.";
+    AskTargetCancelled "ask-target-cancelled" "A question's target is cancelled.";
+    AnswerTooLate "answer-too-late" "An answer comes when its question has timed out.";
+    CrashBeforeBatch "crash-before-batch" "A worker dies between its lease entry and the run's batch.";
+    CrashBeforeResult "crash-before-result" "A worker dies between an effect's record and its result in the log.";
+    CrashBeforeAnnouncement "crash-before-announcement" "A worker dies between a child's reservation and its announcement.";
+    CrashBeforeCreate "crash-before-create" "A worker dies between a child's announcement and its creation.";
+    CrashAfterDecision "crash-after-decision" "A worker dies between orphans.resolved and the terminal entry.";
+    CrashBeforeReturn "crash-before-return" "A worker dies between a terminal entry and the return of the run's unit.";
+    CrashBeforeNotice "crash-before-notice" "A worker dies between a child's end and the word of it in its parent's log.";
+    CrashBeforeWake "crash-before-wake" "A worker dies between the word of a child's end and the wake of its parent.";
+    CrashBeforeSettling "crash-before-settling" "A worker dies between a terminal entry and the settling of the mail.";
 }
 
 /// A set of properties.

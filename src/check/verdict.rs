@@ -71,13 +71,11 @@ rules! {
     LogTail "log-tail" []
         "A tail yields every entry from its start, in order, over reconnects too.";
     AnnouncedDone "announced-done" [applied, healing]
-        "Every message and signal that a log announces is accepted, and none goes out in a run's name unannounced.";
+        "Whatever a log announces to others is done, and nothing is done in a run's name that its log does not announce.";
     CauseFirst "cause-first" [applied]
-        "No ack, nack, cancel or end in a log, suspending or ending release without what allows it.";
+        "No ack, nack, cancel, end in a log, notice of an end, unit back, suspending or ending release without what allows it.";
     StepOnce "step-once" [applied]
         "A log begins each step once.";
-    CancelCascade "cancel-cascade" [applied]
-        "After `run.cancel_requested` no entry of that log begins a step.";
     StatusFollowsLog "status-follows-log" [applied, healing]
         "A terminal status equals the log's terminal entry, and only the listed transitions occur.";
 
@@ -122,11 +120,11 @@ rules! {
     QueueCoalesced "queue-coalesced" [applied]
         "A run has at most one queue entry.";
     WakeNotLost "wake-not-lost" [applied]
-        "A sleeping run with a trigger of its wait list is queued.";
+        "A sleeping run with a trigger of its wait list is queued, or who owes it the wake has not been released.";
     ReclaimBounded "reclaim-bounded" [applied]
         "A dead worker's run is leased again soon after its lease ran out, while a worker with room polls.";
     RetryPolicy "retry-policy" [applied]
-        "A run is tried as often as its policy allows, and never before the back-off is over.";
+        "A run is tried as often as its policy allows, never before the back-off is over, and errors on record are final.";
     PoisonBounded "poison-bounded" [applied]
         "A run that lost more leases in a row than allowed is ended, not run again.";
     NoStarvation "no-starvation" [applied]
@@ -135,6 +133,32 @@ rules! {
         "Within a tenant higher priority goes first, then age, and before all who has waited over ten minutes.";
     DeadlineKept "deadline-kept" [applied, healing]
         "No step begins after its worker knows that the deadline is over, and the run ends.";
+
+    SpawnOnce "spawn-once" [applied]
+        "A step that asks for a child gets one child or one refusal, whatever crashes.";
+    SpawnAnnounced "spawn-announced" [applied]
+        "No child is created or runs that its parent's log does not announce.";
+    SpawnBudget "spawn-budget" [applied, healing]
+        "A tree never has more runs than allowed, a child is refused only for cause, and every unit comes back.";
+    ChildCompletedOnce "child-completed-once" [applied]
+        "The end of a child stands at most once in its parent's log, written by who held the child.";
+    JoinTruth "join-truth" [applied]
+        "What a parent is told of its children is true: a join gives the child's own end.";
+    CancelCascade "cancel-cascade" [applied, healing]
+        "After `run.cancel_requested` no entry of that log begins a step, and every descendant ends.";
+    NoOrphan "no-orphan" [applied, healing]
+        "A run decides at its end what becomes of its children, ends so, and none lives on that was not let go.";
+
+    FanoutOnce "fanout-once" [applied]
+        "Who follows a topic all the while gets a publication once, and who does not follow it gets none.";
+    FanoutIsolated "fanout-isolated" [applied]
+        "A publication is on its way to every follower before one of them is waited for.";
+    AskTruth "ask-truth" [applied]
+        "The outcome of a question is the earliest reply, or the target's end, or a time-out that was one.";
+    AskOnce "ask-once" [applied]
+        "A question has one outcome, and a run replies once to a question that it received.";
+    SpendExact "spend-exact" [applied]
+        "A tree spends each recorded result of a model once and in full, and begins nothing over its limits.";
 
     SignalNotLost "signal-not-lost" [applied]
         "A signal is claimed, buffered, or dropped with its run's end.";

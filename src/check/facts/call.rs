@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{AgentAt, EffectAt, Facts, MailAt, Party, RunAt};
+use super::{AgentAt, EffectAt, Facts, MailAt, Party, RunAt, TopicAt};
 use crate::history::{Asked, CallNo};
 use crate::kernel::{
     Arrival, Attempt, Body, ClaimWait, Disposition, EffectResult, Json, Name, Release, Request, RunStatus, Seq, Span,
-    Step, Timestamp, Wakeup,
+    Spend, Stamp, Step, Subscription, Timestamp, Wakeup,
 };
 
 /// A call that was made.
@@ -99,11 +99,47 @@ pub enum What {
     DeadLetters {
         agent: AgentAt,
     },
-    Register,
+    Register {
+        kind: Name,
+    },
     Create {
         run: RunAt,
         agent: AgentAt,
         boot: Option<MailAt>,
+        parent: Option<RunAt>,
+    },
+    /// By the holder of the parent `run`.
+    Reserve {
+        run: RunAt,
+        attempt: Attempt,
+        step: Step,
+        agent: AgentAt,
+    },
+    ReturnUnit {
+        run: RunAt,
+    },
+    Detach {
+        run: RunAt,
+    },
+    Follow {
+        topic: TopicAt,
+        agent: AgentAt,
+        stamp: Stamp,
+        follows: bool,
+    },
+    FollowersOf {
+        topic: TopicAt,
+    },
+    Following {
+        agent: AgentAt,
+    },
+    Spend {
+        run: RunAt,
+        effect: EffectAt,
+        amounts: Spend,
+    },
+    Totals {
+        run: RunAt,
     },
     Cancel {
         run: RunAt,
@@ -144,6 +180,8 @@ pub enum What {
     },
     Wake {
         run: RunAt,
+        /// The child whose end it tells.
+        child: Option<RunAt>,
     },
 }
 
@@ -179,7 +217,7 @@ impl What {
                 };
                 What::Release { run: facts.run_at(lease.run), attempt: lease.attempt, how }
             }
-            Request::Register { .. } => What::Register,
+            Request::Register { kind, .. } => What::Register { kind: Arc::clone(kind) },
             Request::Cancel { run, .. } => What::Cancel { run: facts.run_at(*run) },
             Request::Resume { run } => What::Resume { run: facts.run_at(*run) },
             Request::Status { run } => What::Status { run: facts.run_at(*run) },
@@ -192,8 +230,13 @@ impl What {
                 What::Claim { run: facts.run_at(*run), step: *step, wait: wait.clone() }
             }
             Request::Timer { run, .. } => What::Timer { run: facts.run_at(*run) },
-            Request::Wake { run, wakeup: Wakeup::ChildDone { .. } | Wakeup::Message { .. } | Wakeup::Timer { .. } }
-            | Request::Wake { run, wakeup: Wakeup::Signal { .. } } => What::Wake { run: facts.run_at(*run) },
+            Request::Wake { run, wakeup } => {
+                let child = match wakeup {
+                    Wakeup::ChildDone { child_run, .. } => Some(facts.run_at(*child_run)),
+                    _ => None,
+                };
+                What::Wake { run: facts.run_at(*run), child }
+            }
             request => What::of_mail(facts, request),
         }
     }
@@ -203,17 +246,18 @@ impl What {
             Request::Deliver { to, message, notify } => {
                 let to = facts.agent_at(to);
                 let mail = facts.mail_at(to, &message.id);
-                facts.sender_of(mail, &message.sender);
+                facts.letter(mail, message);
                 What::Deliver { to, mail, notify: *notify }
             }
             Request::Create { spec, boot } => {
                 let (run, agent) = (facts.run_at(spec.run), facts.agent_at(&spec.agent));
                 let boot = boot.as_ref().map(|message| {
                     let mail = facts.mail_at(agent, &message.id);
-                    facts.sender_of(mail, &message.sender);
+                    facts.letter(mail, message);
                     mail
                 });
-                What::Create { run, agent, boot }
+                let parent = spec.parent.map(|parent| facts.run_at(parent));
+                What::Create { run, agent, boot, parent }
             }
             Request::Drain { agent, run, after, .. } => {
                 What::Drain { agent: facts.agent_at(agent), run: facts.run_at(*run), after: *after }
@@ -237,8 +281,35 @@ impl What {
                 What::Redrive { mail: facts.mail_at(agent, message), arrival: *arrival }
             }
             Request::DeadLetters { agent } => What::DeadLetters { agent: facts.agent_at(agent) },
+            request => What::of_trees(facts, request),
+        }
+    }
+
+    fn of_trees(facts: &mut Facts, request: &Request) -> What {
+        match request {
+            Request::Reserve { lease, step, agent } => What::Reserve {
+                run: facts.run_at(lease.run),
+                attempt: lease.attempt,
+                step: *step,
+                agent: facts.agent_at(agent),
+            },
+            Request::ReturnUnit { run } => What::ReturnUnit { run: facts.run_at(*run) },
+            Request::Detach { run } => What::Detach { run: facts.run_at(*run) },
+            Request::Follow { subscription, stamp } => What::follow(facts, subscription, *stamp, true),
+            Request::Unfollow { subscription, stamp } => What::follow(facts, subscription, *stamp, false),
+            Request::FollowersOf { topic } => What::FollowersOf { topic: facts.topic_at(topic) },
+            Request::Following { agent } => What::Following { agent: facts.agent_at(agent) },
+            Request::Spend { run, key, amounts } => {
+                What::Spend { run: facts.run_at(*run), effect: facts.effect_at(*key), amounts: *amounts }
+            }
+            Request::Totals { run } => What::Totals { run: facts.run_at(*run) },
             _ => What::Other,
         }
+    }
+
+    fn follow(facts: &mut Facts, subscription: &Subscription, stamp: Stamp, follows: bool) -> What {
+        let (topic, agent) = (facts.topic_at(&subscription.topic), facts.agent_at(&subscription.follower));
+        What::Follow { topic, agent, stamp, follows }
     }
 
     /// The run that the call is about.
@@ -261,7 +332,12 @@ impl What {
             | What::Signal { run, .. }
             | What::Claim { run, .. }
             | What::Timer { run }
-            | What::Wake { run } => Some(*run),
+            | What::Reserve { run, .. }
+            | What::ReturnUnit { run }
+            | What::Detach { run }
+            | What::Spend { run, .. }
+            | What::Totals { run }
+            | What::Wake { run, .. } => Some(*run),
             _ => None,
         }
     }
@@ -277,7 +353,11 @@ impl What {
             | What::Heartbeat { run, .. }
             | What::Release { run, .. }
             | What::Claim { run, .. }
-            | What::Timer { run } => Some(*run),
+            | What::Timer { run }
+            | What::Reserve { run, .. }
+            | What::ReturnUnit { run }
+            | What::Spend { run, .. }
+            | What::Totals { run } => Some(*run),
             _ => None,
         }
     }

@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{AgentAt, EffectAt, Entry, Facts, Grant, Holder, How, Life, MailAt, Party, RunAt, What, WorkerAt};
+use super::{
+    AgentAt, Announced, EffectAt, Entry, Facts, Grant, Holder, How, Life, MailAt, Party, Publication, RunAt, What,
+    WorkerAt,
+};
 use crate::history::Change;
 use crate::kernel::{
-    Arrival, Attempt, Body, CallKind, Claimed, EffectResult, Json, Lease, Message, Name, Opening, Received, RunId,
-    RunStatus, Seq, Signalled, Step, Term, Timestamp, Wait,
+    AgentId, Arrival, Attempt, Body, CallKind, Claimed, EffectResult, Json, Lease, Message, Name, Opening, Received,
+    Reserved, RunId, RunSpec, RunStatus, Seq, Signalled, Stamp, Step, Term, Timestamp, TopicId, Wait,
 };
 
 impl Facts {
@@ -28,6 +31,7 @@ impl Facts {
                 fact.intent = fact.intent.or(Some((run, opening.step)));
                 fact.policy = Some(*policy);
                 fact.begun_in = log.lease.map(|lease| lease.attempt);
+                fact.is_model = opening.call == CallKind::Model;
                 if let Some(mark) = log.steps.get_mut(opening.step.0 as usize) {
                     mark.effect = mark.effect.or(Some(effect));
                 }
@@ -38,15 +42,18 @@ impl Facts {
                 self.runs[run].log.open.retain(|open| *open != effect);
                 self.recorded(effect, result);
             }
-            Body::MessageSent { opening, to, message } => {
-                let to = self.agent_at(to);
-                let mail = self.mail_at(to, &message.id);
-                self.sender_of(mail, &message.sender);
-                self.mails[mail].announced = Some((run, opening.step));
+            Body::MessageSent { opening, to, message } => self.announce_mail(run, opening.step, to, message),
+            Body::AskSent { opening, to, message, .. } => self.announce_mail(run, opening.step, to, message),
+            Body::TopicPublished { opening, topic, message } => {
+                self.announce_publication(run, opening, topic, message, ts);
             }
-            Body::TopicPublished { message, .. } | Body::AskSent { message, .. } => self.publish(message),
-            Body::ChildSpawned { boot, .. } => self.publish(boot),
-            Body::StepValue { opening, value } => self.announce_signal(run, opening, value),
+            Body::ChildSpawned { opening, spec, .. } => self.announce_child(run, opening.step, spec, from),
+            Body::ReplySent { question, .. } => self.announce_reply(run, question),
+            Body::StepValue { opening, value } => match opening.call {
+                CallKind::Signal => self.announce_signal(run, value),
+                CallKind::Follow | CallKind::Unfollow => self.announce_follow(run, opening, value, ts),
+                _ => {}
+            },
             Body::Ended(_) => {
                 for (mail, _) in &self.runs[run].log.received {
                     let mail = &mut self.mails[*mail];
@@ -62,23 +69,67 @@ impl Facts {
         for Received { message, arrival } in messages {
             let mail = self.mail_at(agent, &message.id);
             self.runs[run].log.received.push((mail, *arrival));
+            if message.correlation.is_some() {
+                self.letter(mail, message);
+                self.mails[mail].receivers.push(run);
+            }
         }
     }
 
-    fn publish(&mut self, message: &Message) {
-        self.published.push(Arc::clone(&message.id));
+    fn announce_mail(&mut self, run: RunAt, step: Step, to: &AgentId, message: &Message) {
+        let to = self.agent_at(to);
+        let mail = self.mail_at(to, &message.id);
+        self.letter(mail, message);
+        self.mails[mail].announced = Some((run, step));
+    }
+
+    fn announce_publication(
+        &mut self,
+        run: RunAt,
+        opening: &Opening,
+        topic: &TopicId,
+        message: &Message,
+        ts: Timestamp,
+    ) {
+        let last = opening.group.map_or(opening.step, |group| Step(group.first.0 + group.size.saturating_sub(1)));
+        let (topic, message) = (self.topic_at(topic), Some(Arc::clone(&message.id)));
+        let place = self.publish(Publication { message, topic: Some(topic), ts, last, ..Publication::default() });
+        self.runs[run].kin.publishing.push(place);
+        self.topics[topic].open.push(place);
+    }
+
+    fn announce_child(&mut self, run: RunAt, step: Step, spec: &RunSpec, from: Option<Party>) {
+        let (child, agent) = (self.run_at(spec.run), self.agent_at(&spec.agent));
+        self.adopt(run, step, child);
+        let state = &mut self.runs[child];
+        state.agent = state.agent.or(Some(agent));
+        state.kin.announced = state.kin.announced.or(Some(run));
+        state.kin.announcer = state.kin.announcer.or(from);
+        state.kin.retention = spec.retention;
+    }
+
+    fn announce_reply(&mut self, run: RunAt, question: &Message) {
+        let (Some(correlation), Some(asker)) = (&question.correlation, question.reply_to) else { return };
+        let asker = self.run_at(asker);
+        self.runs[asker].signal_mut(&reply_id(correlation)).announced = Some(run);
     }
 
     /// The value of the step is `{"run", "name", "payload", "id"}` unless it is a refusal.
-    fn announce_signal(&mut self, run: RunAt, opening: &Opening, value: &Json) {
-        if opening.call != CallKind::Signal {
-            return;
-        }
+    fn announce_signal(&mut self, run: RunAt, value: &Json) {
         let text = |member: &str| value.get(member).and_then(Value::as_str);
         let Some(target) = text("run").and_then(|id| id.parse::<RunId>().ok()) else { return };
         let Some(id) = text("id") else { return };
         let target = self.run_at(target);
         self.runs[target].signal_mut(&Name::from(id)).announced = Some(run);
+    }
+
+    /// The value of the step is `{"topic"}` unless it is a refusal.
+    fn announce_follow(&mut self, run: RunAt, opening: &Opening, value: &Json, ts: Timestamp) {
+        let topic = value.get("topic").and_then(Value::as_str).and_then(|topic| topic.parse::<TopicId>().ok());
+        let (Some(topic), Some(agent)) = (topic, self.runs[run].agent) else { return };
+        let topic = self.topic_at(&topic);
+        let (stamp, follows) = (Stamp { ts, step: opening.step }, opening.call == CallKind::Follow);
+        self.agents[agent].announced.push(Announced { run, topic, stamp, follows, applied: false });
     }
 
     /// A run is leased.
@@ -88,6 +139,8 @@ impl Facts {
         state.agent = Some(agent);
         state.policy = Some(lease.spec.settings.retry);
         state.deadline = lease.deadline;
+        state.kin.max_agents = Some(lease.spec.settings.spawn_budget.max_agents);
+        state.kin.limits = Some(lease.spec.settings.limits);
         state.reclaims = state.reclaims_due();
         state.expired = None;
         state.fired = false;
@@ -153,12 +206,45 @@ impl Facts {
         }
     }
 
-    /// A run is made.
+    /// A run is made: a reserved child, or a root, which takes the first unit of its tree.
     pub fn made(&mut self, run: RunAt, agent: AgentAt, at: Timestamp) {
         let state = &mut self.runs[run];
         state.agent = Some(agent);
+        state.kin.reserved = false;
         state.take(RunStatus::Pending, at);
         self.agents[agent].live = Some(run);
+        self.hold_unit(run, true);
+    }
+
+    /// A child is reserved.
+    pub fn reserved(&mut self, run: RunAt, agent: AgentAt, parent: RunAt, step: Step, tree: RunAt) {
+        self.adopt(parent, step, run);
+        let state = &mut self.runs[run];
+        state.agent = Some(agent);
+        (state.kin.reserved, state.kin.tree) = (true, (tree != run).then_some(tree));
+        self.agents[agent].live = Some(run);
+        self.runs[parent].kin.reservations.push((step, Some(run)));
+        self.hold_unit(run, true);
+    }
+
+    /// A step was refused a child, for good.
+    pub fn refused(&mut self, parent: RunAt, step: Step, told: &Reserved) {
+        let known = &mut self.runs[parent].kin.reservations;
+        if matches!(told, Reserved::Denied { .. }) && !known.iter().any(|(reserved, _)| *reserved == step) {
+            known.push((step, None));
+        }
+    }
+
+    /// A reserved child is gone.
+    pub fn swept(&mut self, run: RunAt, at: Timestamp) {
+        self.hold_unit(run, false);
+        let state = &mut self.runs[run];
+        (state.kin.reserved, state.kin.swept) = (false, true);
+        state.take(RunStatus::Cancelled, at);
+        if let Some(agent) = state.agent {
+            let live = &mut self.agents[agent].live;
+            *live = live.filter(|live| *live != run);
+        }
     }
 
     /// A message is accepted by its address.
@@ -234,12 +320,19 @@ impl Facts {
         match change {
             Change::Made { run, agent } => ChangeAt::Made { run: self.run_at(*run), agent: self.agent_at(agent) },
             Change::Moved { run, .. } => ChangeAt::Moved { run: self.run_at(*run) },
-            Change::Reserved { .. }
-            | Change::Swept { .. }
-            | Change::Returned { .. }
-            | Change::Replanted { .. }
-            | Change::Following { .. }
-            | Change::Spent { .. } => ChangeAt::Elsewhere,
+            Change::Reserved { run, agent, parent, tree, .. } => ChangeAt::Reserved {
+                run: self.run_at(*run),
+                agent: self.agent_at(agent),
+                parent: self.run_at(*parent),
+                tree: self.run_at(*tree),
+            },
+            Change::Swept { run } | Change::Returned { run } => ChangeAt::Unit { run: self.run_at(*run) },
+            Change::Replanted { run, tree } => ChangeAt::Replanted { run: self.run_at(*run), tree: self.run_at(*tree) },
+            // A relation is folded from the requests that change it.
+            Change::Following { .. } => ChangeAt::Relation,
+            Change::Spent { tree, key, .. } => {
+                ChangeAt::Spent { tree: self.run_at(*tree), effect: self.effect_at(*key) }
+            }
             Change::Stored { agent, message, .. } | Change::Settled { agent, message, .. } => {
                 let agent = self.agent_at(agent);
                 ChangeAt::Mail { agent, mail: self.mail_at(agent, message) }
@@ -251,8 +344,39 @@ impl Facts {
 /// What a change is about, by place.
 #[derive(Clone, Copy)]
 pub enum ChangeAt {
-    Made { run: RunAt, agent: AgentAt },
-    Moved { run: RunAt },
-    Mail { agent: AgentAt, mail: MailAt },
-    Elsewhere,
+    Made {
+        run: RunAt,
+        agent: AgentAt,
+    },
+    Moved {
+        run: RunAt,
+    },
+    Mail {
+        agent: AgentAt,
+        mail: MailAt,
+    },
+    Reserved {
+        run: RunAt,
+        agent: AgentAt,
+        parent: RunAt,
+        tree: RunAt,
+    },
+    /// A unit is given back, by a sweep or by its run.
+    Unit {
+        run: RunAt,
+    },
+    Replanted {
+        run: RunAt,
+        tree: RunAt,
+    },
+    Relation,
+    Spent {
+        tree: RunAt,
+        effect: EffectAt,
+    },
+}
+
+/// Name and id of the signal that answers a question.
+pub fn reply_id(correlation: &str) -> Name {
+    format!("reply:{correlation}").into()
 }

@@ -5,22 +5,27 @@
 
 mod call;
 mod fold;
+mod kin;
+mod log;
 mod pool;
 mod run;
+mod topic;
 mod worker;
 
 pub use call::{Call, Calls, Fate, How, What};
-pub use fold::ChangeAt;
-pub use pool::{AgentAt, EffectAt, Fresh, MailAt, Place, Pool, RunAt, WorkerAt};
-pub use run::{Entry, Grant, Holder, Log, Own, Run, Turn, is_foreign};
+pub use fold::{ChangeAt, reply_id};
+pub use log::{Entry, Log, Own, is_foreign};
+pub use pool::{AgentAt, EffectAt, Fresh, MailAt, Place, Pool, PublicationAt, RunAt, TopicAt, WorkerAt};
+pub use run::{Grant, Holder, Run, Turn};
+pub use topic::{Announced, Publication, Topic};
 pub use worker::{Heard, LENIENCE, PAUSE_MAX, Room, Worker, worker_of};
 
 use std::sync::Arc;
 
 use crate::history::{Actor, Header};
 use crate::kernel::{
-    AgentId, Arrival, Attempt, EffectId, EffectResult, MessageId, Name, Policy, RunId, Seq, Span, Step, Timestamp,
-    WorkerId,
+    AgentId, Arrival, Attempt, EffectId, EffectResult, Message, MessageId, Name, Policy, RunId, Seq, Span, Step,
+    Timestamp, TopicId, WorkerId,
 };
 use pool::{Table, hash_text, mix};
 
@@ -40,13 +45,16 @@ pub struct Agent {
     pub live: Option<RunAt>,
     /// Its pending mail, by arrival.
     pub pending: Vec<MailAt>,
+    /// The subscriptions that logs of its runs announce to begin or to end.
+    pub announced: Vec<Announced>,
 }
 
 impl Fresh for Agent {
     fn refresh(&mut self) {
-        let mut pending = std::mem::take(&mut self.pending);
+        let Agent { mut pending, mut announced, .. } = std::mem::take(self);
         pending.clear();
-        *self = Agent { pending, ..Agent::default() };
+        announced.clear();
+        *self = Agent { pending, announced, ..Agent::default() };
     }
 }
 
@@ -79,6 +87,10 @@ pub struct Mail {
     pub announced: Option<(RunAt, Step)>,
     /// Whether its address's type was not registered.
     pub unknown: bool,
+    /// Of a question: under which name which run awaits the answer.
+    pub question: Option<(Name, RunId)>,
+    /// Of a question: the runs that received it.
+    pub receivers: Vec<RunAt>,
 }
 
 impl Fresh for Mail {
@@ -98,6 +110,10 @@ pub struct EffectFact {
     pub begun_in: Option<Attempt>,
     pub happened: u32,
     pub standing: Option<EffectResult>,
+    /// Whether it is a call of a model.
+    pub is_model: bool,
+    /// Whether it was spent.
+    pub spent: bool,
 }
 
 impl Fresh for EffectFact {
@@ -138,12 +154,16 @@ pub struct Facts {
     pub turns: Vec<Turn>,
     /// Where each tail goes on.
     pub tails: Vec<(Party, RunAt, Seq)>,
-    /// Ids of messages that logs announce to whom it may concern.
-    pub published: Vec<Name>,
+    pub topics: Pool<TopicAt, Topic>,
+    pub publications: Pool<PublicationAt, Publication>,
+    /// The agent types that were registered.
+    pub registered: Vec<Name>,
     run_table: Table,
     agent_table: Table,
     mail_table: Table,
     effect_table: Table,
+    topic_table: Table,
+    publication_table: Table,
     signals: u32,
 }
 
@@ -183,10 +203,11 @@ impl Facts {
         self.room.clear();
         self.turns.clear();
         self.tails.clear();
-        self.published.clear();
-        for table in [&mut self.run_table, &mut self.agent_table, &mut self.mail_table, &mut self.effect_table] {
-            table.clear();
-        }
+        self.topics.clear();
+        self.publications.clear();
+        self.registered.clear();
+        let tables = [&mut self.run_table, &mut self.agent_table, &mut self.mail_table, &mut self.effect_table];
+        tables.into_iter().chain([&mut self.topic_table, &mut self.publication_table]).for_each(Table::clear);
     }
 
     /// The place of a run.
@@ -199,6 +220,12 @@ impl Facts {
             self.run_table.note(hash, place);
             place
         })
+    }
+
+    /// The place of a run that is known.
+    pub fn known_run(&self, id: RunId) -> Option<RunAt> {
+        let hash = mix(id.as_u128() as u64, (id.as_u128() >> 64) as u64);
+        self.run_table.find(hash, |place| self.runs[place].id == Some(id))
     }
 
     /// The place of an address.
@@ -229,12 +256,42 @@ impl Facts {
         })
     }
 
-    /// Notes who sends a message.
-    pub fn sender_of(&mut self, mail: MailAt, sender: &AgentId) {
+    /// Notes who sends a message, and whether it is a question.
+    pub fn letter(&mut self, mail: MailAt, message: &Message) {
         let mail = &mut self.mails[mail];
         if mail.sender.is_none() {
-            mail.sender = Some(sender.clone());
+            mail.sender = Some(message.sender.clone());
+            mail.question = message.correlation.clone().zip(message.reply_to);
         }
+    }
+
+    /// The place of a topic.
+    pub fn topic_at(&mut self, id: &TopicId) -> TopicAt {
+        let hash = hash_text(4, id.as_str());
+        let known = self.topic_table.find(hash, |place| self.topics[place].id.as_ref() == Some(id));
+        known.unwrap_or_else(|| {
+            let (place, topic) = self.topics.add();
+            topic.id = Some(id.clone());
+            self.topic_table.note(hash, place);
+            place
+        })
+    }
+
+    /// The publication of a message.
+    pub fn publication(&self, id: &MessageId) -> Option<PublicationAt> {
+        let is_it = |place| self.publications[place].message.as_ref() == Some(id);
+        self.publication_table.find(hash_text(5, id), is_it)
+    }
+
+    /// A log announces a publication.
+    pub fn publish(&mut self, publication: Publication) -> PublicationAt {
+        let hash = publication.message.as_ref().map(|id| hash_text(5, id));
+        let (place, fresh) = self.publications.add();
+        *fresh = publication;
+        if let Some(hash) = hash {
+            self.publication_table.note(hash, place);
+        }
+        place
     }
 
     /// The place of an effect.

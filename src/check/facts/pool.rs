@@ -39,6 +39,10 @@ places!(
     WorkerAt,
     /// An effect.
     EffectAt,
+    /// A topic.
+    TopicAt,
+    /// A publication.
+    PublicationAt,
 );
 
 /// What a pool may hold: it can be emptied without giving its memory back.

@@ -210,26 +210,6 @@ pub fn made(facts: &Facts, judge: &mut Judge<'_>, agent: AgentAt, run: RunAt) {
     }
 }
 
-/// *Sometimes*: where in its work a dying worker is.
-pub fn crashed(facts: &Facts, judge: &mut Judge<'_>, worker: WorkerAt) {
-    use crate::kernel::Body;
-    let held = facts.runs.iter().filter(|(_, run)| run.holder.is_some_and(|holder| holder.worker == worker));
-    for (_, run) in held {
-        let attempt = run.holder.map(|holder| holder.attempt);
-        if run.log.lease.map(|lease| lease.attempt) != attempt {
-            judge.reached(Sometimes::CrashBeforeLeaseEntry);
-        }
-        if !run.log.open.is_empty() {
-            judge.reached(Sometimes::CrashInIntent);
-        }
-        match run.log.own_end() {
-            Some(Body::Ended(_)) => judge.reached(Sometimes::CrashInEpilogue),
-            Some(Body::RunSuspended { .. } | Body::RunRetrying { .. }) => judge.reached(Sometimes::CrashBeforeRelease),
-            _ => {}
-        }
-    }
-}
-
 /// *Sometimes*: another worker than the holder works on the end of a closed run.
 pub fn epilogue(facts: &Facts, judge: &mut Judge<'_>, worker: WorkerAt, run: RunAt) {
     let state = &facts.runs[run];

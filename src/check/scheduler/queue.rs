@@ -58,7 +58,7 @@ pub fn told(judge: &mut Judge<'_>, queue: &[RunId]) {
 }
 
 /// A wait of the run that is satisfied: a buffered signal of its name, pending mail that arrived later than it says,
-/// the end of its child, a time that is over.
+/// the end of its child, once that was released or told by a wake since the last grant, a time that is over.
 pub fn satisfied<'a>(facts: &'a Facts, run: &'a Run, at: Timestamp) -> Option<&'a Wait> {
     run.waits.iter().find(|wait| match wait {
         Wait::Signal(name) => run.buffered(name).is_some(),
@@ -67,11 +67,17 @@ pub fn satisfied<'a>(facts: &'a Facts, run: &'a Run, at: Timestamp) -> Option<&'
             pending.any(|mail| mail.notified && mail.arrival > Some(*after))
         }),
         Wait::Child(child) => {
-            let known = facts.runs.iter().find(|(_, run)| run.id == Some(*child));
-            known.is_some_and(|(_, child)| child.status.is_some_and(RunStatus::is_terminal))
+            let known = facts.known_run(*child).map(|place| (place, &facts.runs[place]));
+            known.is_some_and(|(place, child)| child.status.is_some_and(RunStatus::is_terminal) || is_told(run, place))
         }
         Wait::Time(time) => *time < at,
     })
+}
+
+/// Whether a wake told a run of the end of this child since it was granted last.
+fn is_told(run: &Run, child: RunAt) -> bool {
+    let granted = run.grants.last().map(|grant| grant.granted_at);
+    run.kin.told_ends.iter().any(|(told, at)| *told == child && Some(*at) > granted)
 }
 
 /// `wake-not-lost`, after a call that may satisfy a wait was applied: the run does not sleep over it. A signal and mail
@@ -97,6 +103,13 @@ pub fn awake(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, what: &What) {
         What::Signal { name, .. } if !state.halted => {
             let waits = |wait: &&Wait| matches!(wait, Wait::Signal(wanted) if wanted == name);
             match state.waits.iter().find(waits).filter(|_| state.buffered(name).is_some()) {
+                Some(wait) => wait,
+                None => return,
+            }
+        }
+        What::Wake { child: Some(child), .. } if !state.halted => {
+            let id = facts.name(*child);
+            match state.waits.iter().find(|wait| **wait == Wait::Child(id)) {
                 Some(wait) => wait,
                 None => return,
             }

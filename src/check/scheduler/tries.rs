@@ -3,7 +3,7 @@
 use crate::check::facts::{Facts, Party, RunAt, worker_of};
 use crate::check::sometimes::Sometimes;
 use crate::check::verdict::{Judge, Rule};
-use crate::kernel::{Attempt, Ending, FailureCode, Lease, Opening, Span, Timestamp};
+use crate::kernel::{Attempt, Deadline, Ending, FailureCode, Lease, Opening, Span, Timestamp};
 
 /// `retry-policy`, at `run.retrying`: its number follows the last, is allowed, and its delay is the policy's.
 pub fn retrying(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, failure: u32, delay: Span) {
@@ -68,6 +68,11 @@ pub fn ended(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, ending: &Ending) 
                 );
             }
         }
+        FailureCode::BudgetExhausted if !state.log.spent_refused => judge.violated(
+            Rule::RetryPolicy,
+            name,
+            format_args!("it failed because its budget is spent, and no step of it was refused for that"),
+        ),
         FailureCode::Poisoned => {
             judge.reached(Sometimes::Poisoned);
             let reclaims = state.grants.iter().map(|grant| grant.reclaims).max().unwrap_or(0);
@@ -93,7 +98,8 @@ pub fn ended(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, ending: &Ending) 
     }
 }
 
-/// `poison-bounded`, at a grant: the lease tells how many leases in a row ran out, as they did.
+/// At a grant. `poison-bounded`: the lease tells how many leases in a row ran out, as they did. `deadline-kept`: it tells
+/// when the run must have ended.
 pub fn granted(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, lease: &Lease, reclaims: u32) {
     if lease.reclaims != reclaims {
         judge.violated(
@@ -102,6 +108,25 @@ pub fn granted(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, lease: &Lease, 
             format_args!("attempt {} tells {} lost leases, it were {reclaims}", lease.key.attempt, lease.reclaims),
         );
     }
+    let deadline = deadline(facts, run, lease);
+    if deadline.is_some() && deadline != lease.deadline {
+        judge.violated(
+            Rule::DeadlineKept,
+            facts.name(run),
+            format_args!("attempt {} tells deadline {:?}, it is {deadline:?}", lease.key.attempt, lease.deadline),
+        );
+    }
+}
+
+/// When a run must have ended by what its specification says: the sooner of its own deadline, counted from its first
+/// grant, and its parent's.
+fn deadline(facts: &Facts, run: RunAt, lease: &Lease) -> Option<Timestamp> {
+    let first = facts.runs[run].grants.first().map_or(lease.granted_at, |first| first.granted_at);
+    let own = lease.spec.settings.deadline.map(|own| match own {
+        Deadline::At(at) => at,
+        Deadline::After(span) => first + span,
+    });
+    own.into_iter().chain(lease.spec.parent_deadline).min()
 }
 
 /// `poison-bounded`, when an agent is entered: its run did not lose more leases in a row than allowed. `deadline-kept`:

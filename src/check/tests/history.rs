@@ -197,6 +197,17 @@ impl History {
         self.heard(call, reply);
     }
 
+    /// The number under which the last message arrived.
+    pub fn last_arrival(&self) -> Arrival {
+        Arrival(self.arrivals)
+    }
+
+    /// The number under which the next message arrives.
+    pub fn arrival(&mut self) -> Arrival {
+        self.arrivals += 1;
+        Arrival(self.arrivals)
+    }
+
     /// Mail for `billing` is accepted; `more` is what it does besides.
     pub fn deliver(&mut self, id: &str, more: &[Change]) -> u64 {
         self.deliver_from(Actor::Input(0), id, more)

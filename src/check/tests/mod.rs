@@ -1,16 +1,22 @@
 //! For every invariant a history by hand that violates it, and one that nearly does: the second violates nothing at
 //! all. And that everything is there.
 
+mod ask;
+mod children;
 mod coverage;
 mod effects;
+mod family;
 mod history;
 mod inbox;
 mod liveness;
 mod log;
+mod pubsub;
 mod scheduler;
 mod signals;
 mod sleep;
 mod sometimes;
+mod spend;
+mod supervisor;
 
 use history::History;
 
@@ -26,9 +32,10 @@ pub struct Pair {
 }
 
 fn pairs() -> impl Iterator<Item = &'static Pair> {
-    [log::PAIRS, effects::PAIRS, inbox::PAIRS, scheduler::PAIRS, signals::PAIRS, sleep::PAIRS, liveness::PAIRS]
-        .into_iter()
-        .flatten()
+    let alone =
+        [log::PAIRS, effects::PAIRS, inbox::PAIRS, scheduler::PAIRS, signals::PAIRS, sleep::PAIRS, liveness::PAIRS];
+    let with_others = [supervisor::PAIRS, children::PAIRS, pubsub::PAIRS, ask::PAIRS, spend::PAIRS];
+    alone.into_iter().chain(with_others).flatten()
 }
 
 fn told(story: fn(&mut History)) -> History {
