@@ -75,6 +75,17 @@ fn is_true(facts: &Facts, target: RunAt, question: &MessageId, outcome: &AskOutc
     }
 }
 
+/// Whether a document tells this outcome.
+fn is_told(document: &Json, outcome: &AskOutcome) -> bool {
+    let told = serde_json::from_value::<AskOutcome>((**document).clone());
+    told.is_ok_and(|told| match (&told, outcome) {
+        (AskOutcome::Replied { result: told, last_seq: at }, AskOutcome::Replied { result, last_seq }) => {
+            at == last_seq && super::children::same(told, result)
+        }
+        (told, outcome) => told == outcome,
+    })
+}
+
 /// `ask-truth`, at a claim: a question is not told to be over while its answer is there.
 pub fn claimed(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, step: Step, told: Option<&Claimed>) {
     let state = &facts.runs[run];
@@ -118,9 +129,7 @@ pub fn resolved(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, step: Step, ts
                 && handle.as_ref().is_none_or(|handle| asked == Some(&handle.agent_id))
         }
         (AskOutcome::TimedOut { .. }, _) | (_, Some(Claimed::TimedOut) | None) => false,
-        (outcome, Some(Claimed::Signal { payload, .. })) => {
-            serde_json::from_value::<AskOutcome>((**payload).clone()).is_ok_and(|told| told == *outcome)
-        }
+        (outcome, Some(Claimed::Signal { payload, .. })) => is_told(payload, outcome),
     };
     if !right {
         judge.violated(
@@ -146,9 +155,7 @@ pub fn gave(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, step: Step, value:
         return;
     }
     let right = match log.end_of(step) {
-        Some(Body::AskResolved { outcome, .. }) => {
-            serde_json::from_value::<AskOutcome>((**value).clone()).is_ok_and(|given| given == **outcome)
-        }
+        Some(Body::AskResolved { outcome, .. }) => is_told(value, outcome),
         _ => false,
     };
     if !right {

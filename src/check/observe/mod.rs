@@ -9,7 +9,7 @@ use super::scheduler::{leases, queue, tries};
 use super::verdict::{Judge, Verdicts};
 use super::{announced, ask, children, deaths, effects, inbox, liveness, log, pubsub, signals, spend};
 use crate::history::{Actor, ActorChange, Asked, CallNo, Event, Phase};
-use crate::kernel::Timestamp;
+use crate::kernel::{Body, Timestamp};
 use applied::applied;
 use returned::returned;
 
@@ -154,7 +154,9 @@ fn sent_by_worker(facts: &mut Facts, judge: &mut Judge<'_>, worker: WorkerAt, wh
         What::Append { run, body, .. } => {
             if let Some(opening) = body.opening() {
                 tries::begins(facts, judge, Party::Worker(worker), *run, opening);
-                spend::begins(facts, judge, worker, *run, opening);
+                if matches!(**body, Body::ToolCalled { .. }) {
+                    spend::begins(facts, judge, worker, *run, opening);
+                }
             }
         }
         What::Deliver { to, mail, .. } => pubsub::sends(facts, judge, worker, *to, *mail),

@@ -154,7 +154,6 @@ pub const PAIRS: &[Pair] = &[
         nearly: |h| {
             heard(h);
             h.append("w2", 2, value(0));
-            h.append("w2", 2, Body::ToolResult { step: Step(9), result: refusal() });
             h.append("w2", 2, failed(FailureCode::EffectRefused));
             answers(h, &AskOutcome::TargetFailed { last_seq: h.last(run(2)) }, Signalled::Buffered);
         },
@@ -323,10 +322,6 @@ pub const PAIRS: &[Pair] = &[
         },
     },
 ];
-
-fn refusal() -> EffectResult {
-    EffectResult::refused(EffectId(9), "no", None)
-}
 
 fn gives(history: &mut History, outcome: &AskOutcome) {
     history.gives(0, json!(outcome));
