@@ -197,7 +197,7 @@ pub const PAIRS: &[Pair] = &[
         },
         nearly: |h| {
             full(h);
-            h.ask_for(1, 3, Reserved::Ending, &[]);
+            h.ask_for(1, 3, Reserved::Ending { again: h.now }, &[]);
             h.returns_unit("w2", 2);
             h.reserves(1, 3);
         },
