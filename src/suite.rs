@@ -158,7 +158,7 @@ impl Suite {
         let recorder = Recorder::new(&self.sweep, &swept);
         let done = self.sweep.run(&subjects, &mut |_| None);
         let mut lines = results::of_findings(&done.findings, &recorder);
-        for failure in done.findings.failures.values().flat_map(|group| group.samples()) {
+        for failure in done.findings.failures.values().flat_map(|group| group.samples()).map(|sample| &sample.failure) {
             lines.extend(self.file(failure, &loaded, recorder.id(failure.subject)).map(Line::File));
         }
         let summary = Summary::of(&lines, &self.sweep.aim.known).unwrap_or_else(|error| {

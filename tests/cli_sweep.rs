@@ -131,9 +131,10 @@ fn without_time_to_shrink_the_file_holds_all_deviations() {
 #[test]
 fn eight_shards_merged_are_one_run() {
     let place = Place::new();
-    place.must("sweep --seeds 400 --out whole", 1);
+    // So many that a shard has several seeds in a block, and the blocks of shards overlap.
+    place.must("sweep --seeds 1600 --out whole", 1);
     for number in 1..=8 {
-        place.run(&format!("sweep --seeds 400 --shard {number}/8 --out shards --jobs 1"));
+        place.run(&format!("sweep --seeds 1600 --shard {number}/8 --out shards --jobs 1"));
     }
     let shards: Vec<String> = (1..=8).map(|number| format!("shards/results-{number}-of-8.jsonl")).collect();
     for json in ["", "--json"] {
@@ -143,7 +144,7 @@ fn eight_shards_merged_are_one_run() {
         assert_eq!(joined.err, "");
     }
     let document = place.must("merge whole/results.jsonl --json", 1).document();
-    assert_eq!((&document["schedules"], &document["complete"]), (&json!(800), &json!(true)));
+    assert_eq!((&document["schedules"], &document["complete"]), (&json!(3200), &json!(true)));
     // The files of failures are made out of the lines.
     let file = first_failure(&document)["file"].as_str().expect("a file").to_owned();
     let before = place.read(&file);
@@ -152,7 +153,7 @@ fn eight_shards_merged_are_one_run() {
     assert_eq!(place.read(&file), before);
     // One shard is missing.
     let told = place.must(&format!("merge {}", shards[1..].join(" ")), 1);
-    assert!(told.out.contains("incomplete: 700 of 800 schedules"), "{}", told.out);
+    assert!(told.out.contains("incomplete: 2 800 of 3 200 schedules"), "{}", told.out);
     fs::remove_file(place.path("scenarios/twice.json")).expect("it is there");
     place.must("sweep --seeds 40 --shard 1/2 --out half", 0);
     place.must("merge half/results-1-of-2.jsonl", 0);
@@ -183,14 +184,17 @@ fn lines_that_are_shuffled_doubled_or_cut_give_the_same_report() {
 #[test]
 fn a_sweep_that_is_killed_loses_nothing_that_was_finished() {
     let place = Place::new();
-    let mut child = place.start("sweep --seeds 1000000 --jobs 2");
+    let mut child = place.start("sweep --seeds 100000 --jobs 2");
     let results = place.path("reports/results.jsonl");
     let seen = loop {
+        let ended = child.try_wait().expect("it is a child");
+        assert_eq!(ended, None, "lines are written while it works");
         let text = fs::read_to_string(&results).unwrap_or_default();
         if text.lines().count() > 40 {
             break text;
         }
     };
+    assert!(!seen.contains("{\"line\":\"end\""), "lines are written while it works");
     child.kill().expect("it is running");
     child.wait().expect("it ends");
     let whole = &seen[..=seen.rfind('\n').expect("there are lines")];
@@ -262,8 +266,16 @@ fn only_one_invariant_counts_where_one_is_asked_for() {
     let document = place.must("sweep --seeds 400 --only expectation --json", 1).document();
     assert_eq!(first_failure(&document)["invariant"], json!("expectation"));
     assert_eq!(document["failures"].as_array().map(Vec::len), Some(1));
-    let file = first_failure(&document)["file"].as_str().expect("a file").to_owned();
-    place.must(&format!("replay {file}"), 1);
+    let samples = first_failure(&document)["samples"].as_array().expect("a list");
+    for sample in samples {
+        // An invariant is broken before it, and the failure is shrunk to what was asked for all the same.
+        assert_eq!(
+            (&sample["shrunk"]["minimal"], &sample["deviations"]["after"]),
+            (&json!(true), &json!(1)),
+            "{sample}"
+        );
+        place.must(&format!("replay {}", sample["file"].as_str().expect("a file")), 1);
+    }
     assert_eq!(place.must("sweep --seeds 400 --only log-dense --json --out o", 0).document()["failures"], json!([]));
     let told = place.must("sweep --only log-dens", 2);
     assert!(told.err.contains("did you mean `log-dense`?"), "{}", told.err);
@@ -288,16 +300,72 @@ fn known_failures_break_nothing_and_one_that_did_not_come_up_is_told() {
 }
 
 #[test]
-fn a_known_failure_can_be_told_by_its_last_deviation() {
+fn a_known_failure_can_be_told_by_its_last_deviation_until_all_that_come_up_are_listed() {
     let place = Place::new();
-    let document = place.must("sweep --seeds 400 --json", 1).document();
-    let samples = first_failure(&document)["samples"].as_array().expect("a list").clone();
     let entry = |last: &Value| json!({ "scenario": "twice", "invariant": "effect-idempotent-once", "last": last, "reason": "a ticket" });
-    let all: Vec<Value> = samples.iter().map(|sample| entry(&sample["last"])).collect();
-    place.write("known.json", &json!(all));
-    place.must("sweep --seeds 400 --known known.json", 0);
-    place.write("known.json", &json!([entry(&json!("pause × heartbeat"))]));
-    place.must("sweep --seeds 400 --known known.json", 1);
+    let mut known = vec![entry(&json!("pause × heartbeat"))];
+    for _ in 0..4 {
+        place.write("known.json", &json!(known));
+        let told = place.run("sweep --seeds 400 --known known.json --json");
+        let document = told.document();
+        let samples = first_failure(&document)["samples"].as_array().expect("a list");
+        let unknown: Vec<Value> =
+            samples.iter().filter(|sample| sample["known"].is_null()).map(|sample| entry(&sample["last"])).collect();
+        assert_eq!(told.code, Some(i32::from(!unknown.is_empty())), "what is not known is told");
+        if unknown.is_empty() {
+            assert_eq!(first_failure(&document)["known"], json!(true));
+            return;
+        }
+        known.extend(unknown);
+    }
+    panic!("there are more than sixteen: {known:?}");
+}
+
+#[test]
+fn no_failure_hides_behind_known_ones_with_the_same_cause() {
+    let place = Place::new();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/double-charge.json");
+    fs::copy(data, place.path("double-charge.json")).expect("it is there");
+    let entry = |last: &str| {
+        json!({
+            "scenario": "double-charge", "invariant": "effect-idempotent-once", "last": last, "reason": "a ticket"
+        })
+    };
+    // What strikes the charge itself, and the one failure in 43 that has another reason.
+    let strikes = ["crash", "lost_reply", "partition", "pause", "tool_unknown"];
+    let charge = strikes.map(|fault| entry(&format!("{fault} × perform stripe.charge")));
+    let common = [&charge[..], &[entry("crash × record stripe.charge")]].concat();
+    let all = [&common[..], &[entry("lost_request × heartbeat")]].concat();
+    for (known, code, compared) in [
+        (common, 1, json!({ "known": 42, "unknown": 1, "not_shrunk": 0 })),
+        (all, 0, json!({ "known": 43, "unknown": 0, "not_shrunk": 0 })),
+    ] {
+        place.write("known.json", &json!(known));
+        let document =
+            place.must("sweep double-charge.json --seeds 300 --known known.json --out whole --json", code).document();
+        let failure = first_failure(&document);
+        assert_eq!(failure["compared"], compared);
+        let unknown: Vec<&Value> =
+            failure["samples"].as_array().expect("a list").iter().filter(|sample| sample["known"].is_null()).collect();
+        assert_eq!(unknown.len(), usize::from(code == 1));
+        for sample in unknown {
+            assert_eq!(sample["last"], json!("lost_request × heartbeat"));
+            place.must(&format!("replay {}", sample["file"].as_str().expect("a file")), 1);
+        }
+        for number in 1..=4 {
+            place.run(&format!(
+                "sweep double-charge.json --seeds 300 --known known.json --shard {number}/4 --out parts"
+            ));
+        }
+        let whole = place.must("merge whole --known known.json", code).out;
+        assert_eq!(place.must("merge parts --known known.json --complete", code).out, whole);
+        let told = if code == 1 { "43 schedules compared with what is known: 42 known, 1 not\n" } else { "43 known\n" };
+        assert!(whole.contains(told), "{whole}");
+    }
+    // Only a sweep compares: what it was not told to compare is not known.
+    place.must("sweep double-charge.json --seeds 300 --out plain", 1);
+    let told = place.must("merge plain --known known.json", 1);
+    assert!(told.out.contains("43 schedules not compared, and taken as not known"), "{}", told.out);
 }
 
 #[test]

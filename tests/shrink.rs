@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use chronodrome::explore::Failure;
 use chronodrome::explore::shrink::{Limits, Shrunk, shrink};
+use chronodrome::explore::{Aim, Failure};
 use chronodrome::scenario::{Outcome, Scenario, write};
 use chronodrome::sim::{Deviation, Schedule};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ fn failure(scenario: &Scenario, deviations: usize, broken: impl Fn(&Outcome) -> 
 }
 
 fn shrunk(scenario: &Scenario, failure: &Failure, limits: Limits) -> Shrunk {
-    shrink(scenario, failure, &limits, &mut |_| true).expect("no world panics")
+    shrink(scenario, failure, &Aim::default(), &limits, &mut |_| true).expect("no world panics")
 }
 
 fn violates(invariant: &str) -> impl Fn(&Outcome) -> bool {
@@ -203,7 +203,8 @@ fn who_ends_it_early_gets_the_smallest_failure_so_far_and_is_told_that_it_is_not
             heard += 1;
             heard <= most
         };
-        let stopped = shrink(&scenario, &failure, &Limits::default(), &mut listener).expect("no world panics");
+        let stopped =
+            shrink(&scenario, &failure, &Aim::default(), &Limits::default(), &mut listener).expect("no world panics");
         assert_eq!(stopped.deviations, bounded.deviations, "to stop is to have no more replays");
         assert!(most > 3 || !stopped.minimal);
     }

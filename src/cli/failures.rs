@@ -26,7 +26,7 @@ pub(super) fn write(
     for (key, group) in &findings.failures {
         let subject = &loaded[key.0];
         let own = &subject.scenario;
-        let plays_it = group.first.schedule == Schedule::Calm && own.latencies.is_none();
+        let plays_it = group.first().schedule == Schedule::Calm && own.latencies.is_none();
         if plays_it || own.deviations.is_some() {
             continue;
         }
@@ -35,8 +35,8 @@ pub(super) fn write(
             move |error| Stop::Unwritable { path, error }
         };
         std::fs::create_dir_all(directory).map_err(unwritable(directory))?;
-        let path: PathBuf = directory.join(failure::file_name(&subject.scenario.name, &group.first));
-        let text = failure::text(&subject.scenario, &group.first);
+        let path: PathBuf = directory.join(failure::file_name(&subject.scenario.name, group.first()));
+        let text = failure::text(&subject.scenario, group.first());
         std::fs::write(&path, text).map_err(unwritable(&path))?;
         if fails_alike(&path, &key.1)? {
             written.insert(key.clone(), path.display().to_string());

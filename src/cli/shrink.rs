@@ -7,7 +7,7 @@ use super::{Exit, Stop, clock, failures, run};
 use crate::explore::in_words;
 use crate::explore::replay::replay;
 use crate::explore::shrink::{Limits, Phase, Progress, Shrunk, shrink};
-use crate::explore::{Failure, Loaded, files};
+use crate::explore::{Aim, Failure, Loaded, files};
 use crate::report::failure::file_name;
 use crate::report::shrink::Report;
 use crate::scenario::write;
@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
         interrupted |= watch.halt().is_some();
         !interrupted
     };
-    let shrunk = shrink(&loaded.scenario, &failure, &limits, &mut listen);
+    let shrunk = shrink(&loaded.scenario, &failure, &Aim::default(), &limits, &mut listen);
     line.finish_and_clear();
     let took = watch.elapsed();
     let shrunk = shrunk.map_err(|panic| Stop::Panicked { what: format!("{}, shrunk", loaded.scenario.name), panic })?;

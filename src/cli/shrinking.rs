@@ -33,6 +33,7 @@ impl Shrink<'_> {
             .failures
             .values()
             .flat_map(|group| group.samples())
+            .map(|sample| &sample.failure)
             .filter(|failure| results::needs_file(self.scenario(failure), failure, self.aim))
             .collect();
         let watch = Watch::start(Some(self.budget));

@@ -75,7 +75,7 @@ pub struct KnownFailure {
     /// The kind of subject; none for every one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// The last deviation, as `crash × append tool.called`; none for whatever.
+    /// The last deviation of the minimum, as `crash × append tool.called`; none for whatever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
     /// Why it may stay.
@@ -145,13 +145,28 @@ impl Known {
         &self.entries
     }
 
-    /// The place of the entry that covers a failure, if one does.
+    /// The place of the entry that covers a failure, if one does. `last` is the last deviation of its minimum: that of a
+    /// schedule that is not shrunk says little; none where it is not known.
     pub fn covers(&self, scenario: &str, cause: &Cause, last: Option<&str>) -> Option<usize> {
         self.entries.iter().position(|entry| {
-            let subject = entry.subject.as_deref().is_none_or(|subject| subject == cause.subject_kind);
             let last = entry.last.is_none() || entry.last.as_deref() == last;
-            entry.scenario == scenario && entry.invariant == cause.invariant && subject && last
+            entry.is_about(scenario, cause) && last
         })
+    }
+
+    /// Whether nothing but the minimum of a failure with this cause tells if it is known: entries name last deviations,
+    /// and none takes whatever came last.
+    pub fn asks_for_minimum(&self, scenario: &str, cause: &Cause) -> bool {
+        let mut about = self.entries.iter().filter(|entry| entry.is_about(scenario, cause)).peekable();
+        about.peek().is_some() && about.all(|entry| entry.last.is_some())
+    }
+}
+
+impl KnownFailure {
+    /// Whether it is about this cause, whatever came last.
+    fn is_about(&self, scenario: &str, cause: &Cause) -> bool {
+        let subject = self.subject.as_deref().is_none_or(|subject| subject == cause.subject_kind);
+        self.scenario == scenario && self.invariant == cause.invariant && subject
     }
 }
 
@@ -188,6 +203,34 @@ mod tests {
         let list = serde_json::to_string(known.entries()).expect("it is data");
         std::fs::write(&path, list).expect("it can be written");
         assert_eq!(Known::load(&path).expect("a list is sound, too"), known);
+    }
+
+    #[test]
+    fn the_minimum_is_asked_for_where_nothing_else_tells() {
+        let entry = |invariant: &str, subject: Option<&str>, last: Option<&str>| KnownFailure {
+            scenario: "mail".to_owned(),
+            invariant: invariant.to_owned(),
+            subject: subject.map(ToOwned::to_owned),
+            last: last.map(ToOwned::to_owned),
+            reason: "r".to_owned(),
+        };
+        let (crash, pause) = (Some("crash × read"), Some("pause × read"));
+        let known = Known::new(vec![
+            entry("inbox-fifo", None, crash),
+            entry("inbox-fifo", None, pause),
+            entry("log-dense", None, crash),
+            entry("log-dense", Some("billing"), None),
+        ]);
+        let cases = [
+            ("mail", cause("inbox-fifo", "anybody"), true),
+            ("other", cause("inbox-fifo", "anybody"), false),
+            ("mail", cause("inbox-once", "anybody"), false),
+            ("mail", cause("log-dense", "billing"), false),
+            ("mail", cause("log-dense", "shop"), true),
+        ];
+        for (scenario, cause, asks) in cases {
+            assert_eq!(known.asks_for_minimum(scenario, &cause), asks, "{scenario} {cause:?}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::agree::recheck;
 use super::aim::Aim;
 use super::contain::contain;
 use super::pool::{Bench, Done, Merge};
-use super::{Cause, Divergence, Failure, Fingerprint, News, Panic, Player, Strike, Subject};
+use super::{Cause, Divergence, Failure, Fingerprint, Group, News, Panic, Player, Sample, Subject};
 use crate::check::{Cells, Moments, Sometimes};
 use crate::kernel::Name;
 use crate::scenario::{Options, Outcome};
@@ -84,76 +84,6 @@ impl Tally {
     }
 }
 
-/// How many failures are kept, and told, of one cause.
-pub(super) const SAMPLES_MOST: usize = 4;
-
-/// Failures of one subject with the same cause.
-#[derive(Clone, Debug)]
-pub struct Group {
-    /// How many schedules failed so.
-    pub count: u64,
-    /// The first of them, in the order of the exploration.
-    pub first: Failure,
-    /// A few more, each the first with its last deviation: they may have another reason.
-    pub others: Vec<Sample>,
-    /// The place of the first in that order.
-    pub(super) order: u64,
-}
-
-/// A failure and its place in the order of the exploration.
-#[derive(Clone, Debug)]
-pub struct Sample {
-    /// What failed.
-    pub failure: Failure,
-    /// Its place.
-    pub(super) order: u64,
-}
-
-impl Group {
-    fn of(order: u64, failure: Failure) -> Group {
-        Group { count: 1, first: failure, others: Vec::new(), order }
-    }
-
-    /// Every failure that is kept, the first one first.
-    pub fn samples(&self) -> impl Iterator<Item = &Failure> {
-        std::iter::once(&self.first).chain(self.others.iter().map(|sample| &sample.failure))
-    }
-
-    /// The places of the samples in the order of the exploration.
-    pub(super) fn orders(&self) -> impl Iterator<Item = u64> {
-        std::iter::once(self.order).chain(self.others.iter().map(|sample| sample.order))
-    }
-
-    /// Takes in other failures with this cause: of each last deviation the first is kept, of all these the first few.
-    pub(super) fn join(&mut self, other: Group) {
-        self.count += other.count;
-        let mut kept = std::iter::once((self.order, &self.first))
-            .chain(self.others.iter().map(|sample| (sample.order, &sample.failure)));
-        if other.others.is_empty() && kept.any(|(order, failure)| order <= other.order && alike(failure, &other.first))
-        {
-            return;
-        }
-        let own = Sample { failure: self.first.clone(), order: self.order };
-        let mut samples = vec![own, Sample { failure: other.first, order: other.order }];
-        samples.append(&mut self.others);
-        samples.extend(other.others);
-        samples.sort_by_key(|sample| sample.order);
-        let mut seen: BTreeSet<Option<Strike>> = BTreeSet::new();
-        samples.retain(|sample| seen.insert(last_strike(&sample.failure)));
-        samples.truncate(SAMPLES_MOST);
-        let first = samples.remove(0);
-        (self.first, self.order, self.others) = (first.failure, first.order, samples);
-    }
-}
-
-fn last_strike(failure: &Failure) -> Option<Strike> {
-    Fingerprint::of(&failure.outcome).last
-}
-
-fn alike(one: &Failure, other: &Failure) -> bool {
-    last_strike(one) == last_strike(other)
-}
-
 /// Schedules of one subject that are done, and what came of them.
 #[derive(Clone, Debug)]
 pub struct Finished {
@@ -213,8 +143,8 @@ impl Findings {
         })
     }
 
-    pub(super) fn fail(&mut self, order: u64, failure: Failure) {
-        self.join_group((failure.subject, failure.cause()), Group::of(order, failure));
+    pub(super) fn fail(&mut self, sample: Sample) {
+        self.join_group((sample.failure.subject, sample.failure.cause()), Group::of(sample));
     }
 
     fn note_stale(&mut self, subject: usize, stale: Stale) {
@@ -387,14 +317,27 @@ impl<'a> Batch<'a, '_> {
         bench: &Bench<'_>,
     ) -> bool {
         let failure = Failure { subject: self.place, schedule: schedule.clone(), outcome: outcome.clone() };
-        let Fingerprint { cause, last } = Fingerprint::of(outcome);
-        let last = last.map(|strike| strike.to_string());
+        let cause = failure.cause();
+        let minimum = self.minimum(&failure, &cause);
+        let last = minimum.as_ref().and_then(|minimum| minimum.last.as_ref()).map(ToString::to_string);
         let known = self.aim.known.covers(self.subject.name(), &cause, last.as_deref()).is_some();
-        if hand.told.insert((self.place, failure.cause())) {
+        if hand.told.insert((self.place, cause)) {
             bench.tell(News::Failed(Box::new(failure.clone())));
         }
-        found.fail(self.order + nth as u64, failure);
+        found.fail(Sample { failure, minimum, known, order: self.order + nth as u64 });
         known
+    }
+
+    /// What tells a failure from others with its cause, where what is known asks for it.
+    fn minimum(&self, failure: &Failure, cause: &Cause) -> Option<Fingerprint> {
+        if !self.aim.known.asks_for_minimum(self.subject.name(), cause) {
+            return None;
+        }
+        match failure.schedule {
+            // What lists its deviations is told by the list.
+            Schedule::Fixed(_) => Some(Fingerprint::of(&failure.outcome)),
+            _ => self.subject.minimum(failure, self.aim),
+        }
     }
 
     /// Plays the chosen ones again, the last first, in a fresh memory. Whether one ends the exploration.

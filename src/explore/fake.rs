@@ -1,11 +1,11 @@
 //! A subject for this room's own tests: its outcomes are arithmetic.
 
-use super::{Player, Subject};
+use super::{Aim, Failure, Fingerprint, Player, Strike, Subject};
 use crate::check::Violation;
 use crate::history::{Event, Header, Phase, Record};
 use crate::kernel::{Span, Timestamp};
 use crate::scenario::{Options, Outcome};
-use crate::sim::{Deviation, Fault, Schedule, SiteListing};
+use crate::sim::{Deviation, Fault, FaultKind, Schedule, SiteListing};
 
 /// Its seeds fail, panic or leak as the fields say.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +14,8 @@ pub struct Fake {
     pub name: &'static str,
     /// Every multiple of it fails, but 0.
     pub fails: Option<u64>,
+    /// Failures of its multiples are shrunk to another minimum than others.
+    pub rare: Option<u64>,
     /// This seed panics.
     pub panics: Option<u64>,
     /// Whether the number of schedules played before shows in the history.
@@ -34,6 +36,12 @@ impl Subject for Fake {
     }
     fn fixed(&self) -> Option<&[Deviation]> {
         self.fixed.as_deref()
+    }
+    fn minimum(&self, failure: &Failure, _: &Aim) -> Option<Fingerprint> {
+        let Schedule::Seed(seed) = failure.schedule else { return None };
+        let rare = self.rare.is_some_and(|every| seed.is_multiple_of(every));
+        let call = if rare { "rare" } else { "common" }.to_owned();
+        Some(Fingerprint { cause: failure.cause(), last: Some(Strike { fault: FaultKind::LostReply, call }) })
     }
     fn player(&self) -> Box<dyn Player + '_> {
         Box::new(Playing { fake: self, played: 0 })

@@ -63,6 +63,30 @@ impl Shard {
         let common = gcd(self.of, other.of);
         (self.number - 1) % common != (other.number - 1) % common
     }
+
+    /// The shard of the seeds that are its own and `other`'s; none where there are none. Of both there are at most
+    /// `u32::MAX`.
+    pub(super) fn both(self, other: Shard) -> Option<Shard> {
+        if self.is_apart(other) {
+            return None;
+        }
+        let common = gcd(self.of, other.of);
+        let (step, period) = (i128::from(self.of / common), i128::from(other.of / common));
+        let away = (i128::from(other.number) - i128::from(self.number)) / i128::from(common);
+        // So many seeds of its own after its first one comes one of the other's.
+        let nth = (away % period * inverse(step, period)).rem_euclid(period) as u64;
+        Some(Shard { number: self.number + self.of * nth, of: self.of * (other.of / common) })
+    }
+}
+
+/// A number that times `value` is 1 modulo `modulus`, where the two have no common divisor.
+fn inverse(value: i128, modulus: i128) -> i128 {
+    let (mut before, mut now) = ((value, 1), (modulus, 0));
+    while now.0 != 0 {
+        let times = before.0 / now.0;
+        (before, now) = (now, (before.0 - times * now.0, before.1 - times * now.1));
+    }
+    before.1
 }
 
 fn gcd(left: u64, right: u64) -> u64 {
@@ -86,10 +110,20 @@ impl std::fmt::Display for Shard {
     }
 }
 
+/// No block that begins with the seed `start` has more seeds than this.
+pub(super) fn longest_block(start: u64, shards: u64) -> u64 {
+    NEAR_MOST.saturating_mul(power_above(shards)).max(start / PART_OF_PAST)
+}
+
+/// The least power of two that is no less than `number`, if there is one.
+fn power_above(number: u64) -> u64 {
+    number.max(1).checked_next_power_of_two().unwrap_or(1 << 63)
+}
+
 /// `seeds` as blocks of the grid, in order. They depend on the range and the number of shards alone: a small range
 /// has small blocks, so that every thread gets some.
 pub(super) fn blocks(seeds: &Range<u64>, shards: u64) -> Vec<Range<u64>> {
-    let shards = shards.max(1).checked_next_power_of_two().unwrap_or(1 << 63);
+    let shards = power_above(shards);
     let count = seeds.end.saturating_sub(seeds.start);
     let own = (count / shards / NEAR_MOST).clamp(1, NEAR_MOST);
     let near = floor_of_two(own).saturating_mul(shards);
@@ -128,13 +162,21 @@ mod tests {
         assert!(found[..1_000].iter().all(|block| block.end - block.start == 64));
     }
 
+    #[test]
+    fn what_two_of_very_many_shards_share_is_known() {
+        let most = u64::from(u32::MAX);
+        let both = Shard { number: most, of: most }.both(Shard { number: most - 1, of: most - 1 });
+        assert_eq!(both, Some(Shard { number: most * (most - 2) + most, of: most * (most - 1) }));
+    }
+
     proptest! {
         #[test]
         fn blocks_cover_a_range_without_gap_and_those_of_any_two_ranges_are_apart_or_nested(
             ranges in proptest::collection::vec((0_u64..40_000, 0_u64..3_000, 1_u64..9), 2)
         ) {
             let cut: Vec<_> = ranges.iter().map(|(start, count, of)| blocks(&(*start..start + count), *of)).collect();
-            for ((start, count, _), found) in ranges.iter().zip(&cut) {
+            for ((start, count, of), found) in ranges.iter().zip(&cut) {
+                prop_assert!(found.iter().all(|block| block.end - block.start <= longest_block(block.start, *of)));
                 let end = found.iter().fold(*start, |at, block| { assert_eq!(block.start, at); block.end });
                 prop_assert_eq!(end, start + count);
             }
@@ -168,6 +210,7 @@ mod tests {
             let common = other.seeds(all.clone()).filter(|seed| own.contains(seed)).count() as u64;
             prop_assert_eq!(one.is_apart(other), common == 0);
             prop_assert_eq!(one.contains(other), common == other.count(&all));
+            prop_assert_eq!(one.both(other).map_or(0, |both| both.count(&all)), common);
         }
     }
 }

@@ -18,6 +18,7 @@ mod fidelity;
 pub mod files;
 mod fingerprint;
 mod grid;
+mod group;
 pub mod holds;
 mod pool;
 pub mod recorded;
@@ -30,13 +31,14 @@ pub mod sweep;
 
 pub use agree::{Difference, Divergence};
 pub use aim::{Aim, Known, KnownFailure};
-pub use batch::{Broken, Findings, Finished, Group, Sample, Stale, Tally};
+pub use batch::{Broken, Findings, Finished, Stale, Tally};
 pub use contain::Panic;
 pub use explain::{Explained, explain};
 pub use fidelity::REPLAY_INVARIANTS;
 pub use files::{FilesError, Loaded};
 pub use fingerprint::{Fingerprint, Strike};
 pub use grid::{Shard, ShardError};
+pub use group::{Group, Sample};
 pub use pool::Halt;
 
 use crate::check::{Cells, Moments};
@@ -56,6 +58,12 @@ pub trait Subject: Sync {
     /// The cells that might have been covered, where these calls came up in these phases.
     fn reachable(&self, _moments: &Moments) -> Cells {
         Cells::default()
+    }
+
+    /// What the minimum of a failure broke, and what struck last in it; none where the failure has no minimum that fails
+    /// in the same way, or none was found. The same failure has the same, whenever it is asked for.
+    fn minimum(&self, _failure: &Failure, _aim: &Aim) -> Option<Fingerprint> {
+        None
     }
 
     /// The reusable memory that its schedules are played in, one for each thread.
@@ -89,6 +97,11 @@ impl Subject for Scenario {
 
     fn reachable(&self, moments: &Moments) -> Cells {
         Scenario::reachable(self, moments)
+    }
+
+    fn minimum(&self, failure: &Failure, aim: &Aim) -> Option<Fingerprint> {
+        let shrunk = shrink::shrink(self, failure, aim, &shrink::Limits::default(), &mut |_| true).ok()?;
+        (shrunk.reproduced && shrunk.minimal).then_some(shrunk.fingerprint)
     }
 
     fn player(&self) -> Box<dyn Player + '_> {

@@ -146,7 +146,7 @@ mod tests {
     fn failures_with_one_cause_are_one_group_with_the_smallest_seed() {
         let swept = sweep(0..1_000, 2, false, &[Fake { fails: Some(97), ..Fake::default() }]);
         let group = swept.findings.failures.values().next().expect("it fails");
-        assert_eq!((group.count, &group.first.schedule), (10, &Schedule::Seed(97)));
+        assert_eq!((group.count, &group.first().schedule), (10, &Schedule::Seed(97)));
     }
 
     #[test]

@@ -81,12 +81,12 @@ impl Report<'_> {
         let mut text = format!("{} {} · {}\n", style.bad("FAILED"), key.1.invariant, key.1.subject_kind);
         let many = counted(*count, "schedule", "schedules");
         let world = with_latencies(starts[0]);
-        let _ = write!(text, "  {many}, first with {}{world}", in_words(&first.first.schedule));
+        let _ = write!(text, "  {many}, first with {}{world}", in_words(&first.first().schedule));
         if starts.len() > 1 {
             let _ = write!(text, "; in {} of the {} worlds", starts.len(), self.starts.len());
         }
         text.push('\n');
-        text.push_str(&broken(&first.first.outcome, style));
+        text.push_str(&broken(&first.first().outcome, style));
         if let Some(file) = self.files.get(key) {
             let _ = writeln!(text, "  {}", style.strong(&format!("chronodrome replay {file}")));
         }
@@ -176,7 +176,7 @@ impl Report<'_> {
             "schedules": count,
             "latencies": starts,
             "file": self.files.get(key),
-            "deviations": first.first.outcome.deviations,
+            "deviations": first.first().outcome.deviations,
         })
     }
 }

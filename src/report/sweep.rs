@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Style, counted, deviation, grouped, percent};
 use crate::check::Sometimes;
 use crate::explore::results::{
-    Counts, DivergenceLine, FailureLine, FailureSummary, FileLine, SampleSummary, ScenarioSummary, Summary,
+    Compared, Counts, DivergenceLine, FailureLine, FailureSummary, FileLine, SampleSummary, ScenarioSummary, Summary,
 };
 use crate::explore::{Divergence, Halt};
 
@@ -83,6 +83,9 @@ impl Report<'_> {
         let first = &failure.samples[0];
         let many = counted(failure.count, "schedule", "schedules");
         let _ = writeln!(text, "  {many}, first with {}", sample_in_words(first));
+        if let Some(compared) = &failure.compared {
+            let _ = writeln!(text, "  {}", compared_in_words(compared));
+        }
         text.push_str(&broken(&first.failure, style));
         for sample in &failure.samples {
             let _ = writeln!(text, "  {}: {}", sample_in_words(sample), deviations_in_words(sample));
@@ -154,7 +157,8 @@ impl Report<'_> {
     /// What joined results lack.
     fn missing(&self) -> String {
         let mut text = String::new();
-        let planned: Option<u64> = self.summary.scenarios.iter().map(|scenario| scenario.planned).sum();
+        let planned = self.summary.scenarios.iter().map(|scenario| scenario.planned);
+        let planned = planned.reduce(|sum, more| Some(sum?.saturating_add(more?))).flatten();
         let played = self.summary.total().schedules;
         if let Some(planned) = planned.filter(|planned| *planned > played) {
             let (played, planned) = (grouped(played), counted(planned, "schedule", "schedules"));
@@ -300,6 +304,11 @@ impl Report<'_> {
             "scenario": scenario,
             "schedules": failure.count,
             "known": failure.is_known(),
+            "compared": failure.compared.map(|compared| json!({
+                "known": compared.known,
+                "unknown": compared.unknown,
+                "not_shrunk": compared.not_shrunk,
+            })),
             "seed": first.failure.seed,
             "file": first.file.as_ref().and_then(|file| self.path(file)),
             "replay": self.command(failure, first),
@@ -363,6 +372,20 @@ pub(super) fn told(file: &FileLine) -> Vec<String> {
         lines.push(format!("and {}", counted(more as u64, "more deviation", "more deviations")));
     }
     lines
+}
+
+/// How many failing schedules were compared with what is known, and what came of it.
+pub(super) fn compared_in_words(compared: &Compared) -> String {
+    let Compared { known, unknown, not_shrunk } = *compared;
+    let compared = counted(known.saturating_add(unknown), "schedule", "schedules");
+    let mut text = format!("{compared} compared with what is known: {} known", grouped(known));
+    if unknown > 0 {
+        let _ = write!(text, ", {} not", grouped(unknown));
+    }
+    if not_shrunk > 0 {
+        let _ = write!(text, "; {} not compared, and taken as not known", counted(not_shrunk, "schedule", "schedules"));
+    }
+    text
 }
 
 fn sample_in_words(sample: &SampleSummary) -> String {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use super::announced::carry_out_all;
-use super::ending::{Departure, conclude, park};
+use super::ending::{Concluded, Departure, conclude, park};
 use super::epilogue::{epilogue, nack_all};
 use super::hold::Hold;
 use super::seat::{Outcome, Seat};
@@ -34,8 +34,12 @@ pub(super) async fn work(hold: Rc<Hold>) {
         Entry::Closed => epilogue(&hold).await,
         Entry::Open => {
             receive_batch(&hold).await;
-            let departure = run(&hold, registration).await;
-            conclude(&hold, departure).await;
+            loop {
+                let departure = run(&hold, registration).await;
+                if conclude(&hold, departure).await == Concluded::Over {
+                    return;
+                }
+            }
         }
     }
 }

@@ -30,15 +30,25 @@ enum Course {
     GiveBack,
 }
 
-/// Brings a run from the departure of its agent to its release.
-pub(super) async fn conclude(hold: &Hold, departure: Departure) {
+/// What became of a departure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Concluded {
+    /// The lease is over.
+    Over,
+    /// What the agent waits for has come: it is to be entered again.
+    Satisfied,
+}
+
+/// Brings a run from the departure of its agent to its release, unless what the agent waits for comes in between.
+pub(super) async fn conclude(hold: &Hold, departure: Departure) -> Concluded {
     loop {
         let (is_closed, resolved) = {
             let log = hold.log.borrow();
             (log.ended.is_some(), log.resolved.as_ref().map(|resolved| resolved.ending.clone()))
         };
         if is_closed {
-            return epilogue(hold).await;
+            epilogue(hold).await;
+            return Concluded::Over;
         }
         if let Some(ending) = resolved {
             hold.append(&Arc::new(Body::Ended(ending))).await;
@@ -52,23 +62,37 @@ pub(super) async fn conclude(hold: &Hold, departure: Departure) {
                 let body = Arc::new(Body::RunRetrying { error: error.clone(), failure, delay });
                 if let Some(ts) = hold.append(&body).await {
                     nack_all(hold, failure, &error).await;
-                    return park(hold, ts + delay).await;
+                    park(hold, ts + delay).await;
+                    return Concluded::Over;
                 }
             }
+            Course::Sleep(waits) if has_come(hold, &waits) => return Concluded::Satisfied,
             Course::Sleep(waits) => {
                 let wakeup = waits.first().map(wakeup_of);
                 if hold.append(&Arc::new(Body::RunSuspended { waits: waits.clone(), wakeup })).await.is_some() {
-                    return hold.release(Release::Suspended(waits)).await;
+                    hold.release(Release::Suspended(waits)).await;
+                    return Concluded::Over;
                 }
             }
             Course::Halt { step, expected, actual } => {
                 if hold.append(&Arc::new(Body::RunHalted { step, expected, actual })).await.is_some() {
-                    return hold.release(Release::Halted).await;
+                    hold.release(Release::Halted).await;
+                    return Concluded::Over;
                 }
             }
-            Course::GiveBack => return hold.release(Release::Pending).await,
+            Course::GiveBack => {
+                hold.release(Release::Pending).await;
+                return Concluded::Over;
+            }
         }
     }
+}
+
+/// Whether a child that is waited for has ended, as the log says by now.
+fn has_come(hold: &Hold, waits: &[Wait]) -> bool {
+    let log = hold.log.borrow();
+    let ended = |child| log.child(child).is_some_and(|child| child.completed.is_some());
+    waits.iter().any(|wait| matches!(wait, Wait::Child(child) if ended(*child)))
 }
 
 /// Releases a run until its retry is due.
@@ -94,7 +118,7 @@ async fn approach(hold: &Hold, ending: Ending) {
     hold.append(&Arc::new(orphans.unwrap_or(Body::Ended(ending)))).await;
 }
 
-/// What becomes of the children that live, if there are any: with a cancelled run all are cancelled.
+/// What becomes of the children that live, if there are any, as long as no cancel of the run says otherwise.
 fn orphans(hold: &Hold, ending: &Ending) -> Option<Body> {
     let log = hold.log.borrow();
     let live = log.live_children().filter_map(|child| match &*child.spawned {
@@ -104,8 +128,8 @@ fn orphans(hold: &Hold, ending: &Ending) -> Option<Body> {
     let (mut cancel, mut detach) = (Vec::new(), Vec::new());
     for (run, retention) in live {
         match retention {
-            Retention::Permanent if log.cancel.is_none() => detach.push(run),
-            Retention::Permanent | Retention::Run => cancel.push(run),
+            Retention::Permanent => detach.push(run),
+            Retention::Run => cancel.push(run),
         }
     }
     let is_needed = !cancel.is_empty() || !detach.is_empty();

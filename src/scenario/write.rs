@@ -95,7 +95,7 @@ fn at(span: Span) -> String {
 
 fn runtime_document(runtime: &RuntimeSettings) -> Value {
     let retry = &runtime.retry;
-    json!({
+    let mut members = json!({
         "workers": workers_document(runtime),
         "lease": runtime.lease,
         "poll": runtime.poll,
@@ -108,9 +108,12 @@ fn runtime_document(runtime: &RuntimeSettings) -> Value {
         "max_lost_leases": runtime.max_lost_leases,
         "batch": runtime.batch,
         "max_agents": runtime.spawn_budget.max_agents,
-        "limits": limits_document(&runtime.limits),
         "store_latency": runtime.store_latency,
-    })
+    });
+    if runtime.limits != Limits::default() {
+        members["limits"] = limits_document(&runtime.limits);
+    }
+    members
 }
 
 fn limits_document(limits: &Limits) -> Value {

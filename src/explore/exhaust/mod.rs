@@ -18,7 +18,7 @@ pub use pairs::Pairs;
 use super::batch::{Batch, Broken, Findings, Hand};
 use super::contain::contain;
 use super::pool::{Bench, Done, Merge, work_through};
-use super::{Aim, Failure, Halt, Listener, News, Panic, Subject};
+use super::{Aim, Failure, Halt, Listener, News, Panic, Sample, Subject};
 use crate::kernel::Span;
 use crate::scenario::{Options, Outcome};
 use crate::sim::{Deviation, Schedule, SiteListing};
@@ -243,7 +243,7 @@ impl<'a> Search<'a> {
             Ok(outcome) => {
                 let failure = Failure { subject: self.place, schedule: Schedule::Calm, outcome };
                 listener(News::Failed(Box::new(failure.clone())));
-                findings.fail(0, failure);
+                findings.fail(Sample { failure, minimum: None, known: false, order: 0 });
             }
             Err(panic) => {
                 let broken = Broken { subject: self.place, schedule: Schedule::Calm, panic };

@@ -40,7 +40,7 @@ fn every_value_at_every_site_is_played() {
 fn the_one_bad_value_is_found() {
     let done = exhaust(&fake(Some("c")), how(1));
     let group = done.findings.failures.values().next().expect("it fails");
-    let Schedule::Fixed(list) = &group.first.schedule else { panic!("{:?}", group.first.schedule) };
+    let Schedule::Fixed(list) = &group.first().schedule else { panic!("{:?}", group.first().schedule) };
     assert_eq!((list.len(), &*list[0].site, &list[0].fault), (1, "c", &Fault::LostReply));
     assert!(done.complete());
     for depth in [1, 2] {
@@ -249,7 +249,7 @@ fn a_failure_that_takes_two_is_found_at_depth_two_only() {
     assert!(exhaust(&pair_is_bad(), how(1)).findings.failures.is_empty());
     let done = exhaust(&pair_is_bad(), how(2));
     let group = done.findings.failures.values().next().expect("it fails");
-    let Schedule::Fixed(list) = &group.first.schedule else { panic!("{:?}", group.first.schedule) };
+    let Schedule::Fixed(list) = &group.first().schedule else { panic!("{:?}", group.first().schedule) };
     assert_eq!(plain(list), [("s0".to_owned(), TWO[1].clone()), ("s8".to_owned(), TWO[1].clone())]);
     let pairs = done.pairs.expect("they are asked for");
     assert_eq!(

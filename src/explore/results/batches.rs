@@ -18,14 +18,14 @@ pub(super) struct Chosen<'a> {
 }
 
 impl<'a> Chosen<'a> {
-    /// Of batches that share schedules the largest counts, of equal ones that of which most was checked again. Batches of
-    /// the grid lie in each other or apart; only those of different shards, or such as were broken off, can share a
-    /// part.
+    /// Of batches that share schedules the largest counts, of equal ones that of which most was checked again, and then
+    /// that of which most failures were shrunk. Batches of the grid lie in each other or apart; only those of different
+    /// shards, or such as were broken off, can share a part.
     pub(super) fn of(batches: impl Iterator<Item = &'a BatchLine>) -> Chosen<'a> {
         let mut sorted: Vec<&BatchLine> = batches.collect();
         sorted.sort_by_key(|batch| {
             let most = |count: u64| std::cmp::Reverse(count);
-            (most(batch.counts.schedules), batch.seeds, batch.shard, most(batch.counts.rechecked))
+            (most(batch.counts.schedules), batch.seeds, batch.shard, most(batch.counts.rechecked), most(batch.shrunk()))
         });
         let mut chosen = Chosen::default();
         let mut cut = Vec::new();
@@ -40,9 +40,20 @@ impl<'a> Chosen<'a> {
                 Meets::Part => cut.push(batch),
             }
         }
-        let seeds = cut.iter().flat_map(|batch| batch.shard().seeds(batch.seeds[0]..batch.seeds[1]));
-        chosen.left_out = seeds.filter(|seed| !chosen.has(Some(*seed))).count() as u64;
+        chosen.left_out = cut.iter().map(|batch| chosen.lacks(batch)).fold(0, u64::saturating_add);
         chosen
+    }
+
+    /// How many schedules of a batch do not count.
+    fn lacks(&self, batch: &BatchLine) -> u64 {
+        let (shard, [start, end]) = (batch.shard(), batch.seeds);
+        let mut lacks = shard.count(&(start..end));
+        for (other, ranges) in &self.taken {
+            let Some(both) = shard.both(*other) else { continue };
+            let met = ranges.range(..end).rev().take_while(|(_, last)| **last > start);
+            lacks -= met.map(|(first, last)| both.count(&(start.max(*first)..end.min(*last)))).sum::<u64>();
+        }
+        lacks
     }
 
     /// Whether a schedule is among those that count.

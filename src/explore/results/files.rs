@@ -17,7 +17,7 @@ pub struct Made {
     pub header: Header,
     /// Its history.
     pub records: Vec<Record>,
-    /// What came of it.
+    /// What came of it, without what was not asked for.
     pub outcome: Outcome,
 }
 
@@ -40,7 +40,7 @@ pub fn make(
     limits: Option<&Limits>,
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Option<Made>, Panic> {
-    let shrunk = limits.map(|limits| smallest(scenario, failure, limits, progress)).transpose()?;
+    let shrunk = limits.map(|limits| smallest(scenario, failure, aim, limits, progress)).transpose()?;
     shrunk.flatten().map_or_else(|| as_it_is(scenario, failure, aim), |made| Ok(Some(made)))
 }
 
@@ -48,37 +48,38 @@ pub fn make(
 fn smallest(
     scenario: &Scenario,
     failure: &Failure,
+    aim: &Aim,
     limits: &Limits,
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Option<Made>, Panic> {
-    let shrunk = shrink(scenario, failure, limits, progress)?;
+    let shrunk = shrink(scenario, failure, aim, limits, progress)?;
     if !shrunk.reproduced {
         return Ok(None);
     }
     let how = Shrinking { replays: shrunk.replays, minimal: shrunk.minimal };
-    made(failure, &shrunk.scenario, Some(how)).map(Some)
+    made(failure, aim, &shrunk.scenario, Some(how)).map(Some)
 }
 
 /// The failure with all its deviations.
 fn as_it_is(scenario: &Scenario, failure: &Failure, aim: &Aim) -> Result<Option<Made>, Panic> {
     let cause = failure.cause();
     let file = write::regression(scenario, &failure.outcome.deviations, &cause.invariant);
-    let mut made = made(failure, &file, None)?;
-    aim.apply(&mut made.outcome);
+    let made = made(failure, aim, &file, None)?;
     let alike = made.outcome.stale.is_empty() && !made.outcome.held() && Fingerprint::of(&made.outcome).cause == cause;
     Ok(alike.then_some(made))
 }
 
-fn made(failure: &Failure, file: &Scenario, shrunk: Option<Shrinking>) -> Result<Made, Panic> {
+fn made(failure: &Failure, aim: &Aim, file: &Scenario, shrunk: Option<Shrinking>) -> Result<Made, Panic> {
     let list = file.deviations.clone().unwrap_or_default();
     let mut records = Vec::new();
-    let (header, outcome) = contain(|| {
+    let (header, mut outcome) = contain(|| {
         let mut runner = Runner::new(file);
         let mut note = |record: &Record| records.push(record.clone());
         let options = Options { trace: Some(&mut note), ..Options::default() };
         let outcome = crate::explore::Player::examine(&mut runner, &Schedule::Fixed(list.clone()), options);
         (runner.header(), outcome)
     })?;
+    aim.apply(&mut outcome);
     let cause = failure.cause();
     let file = FileLine {
         of: String::new(),

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::explore::{Shard, Tally};
+use crate::explore::grid::longest_block;
+use crate::explore::{Cause, Fingerprint, Group, Shard, Tally};
 use crate::sim::Deviation;
 
 /// The form of the lines.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// The version of chronodrome that lines name as their writer.
 pub const WRITTEN_BY: &str = concat!("chronodrome ", env!("CARGO_PKG_VERSION"));
@@ -23,7 +24,8 @@ pub enum Line {
     Batch(BatchLine),
     /// What schedules of a scenario reached for the first time in a sweep.
     Coverage(CoverageLine),
-    /// A schedule that broke a promise; the first with its cause and its last deviation in a sweep.
+    /// A schedule that broke a promise; the first with its cause and its last deviation, that of its minimum where this was
+    /// looked for, in a sweep.
     Failure(FailureLine),
     /// The file that plays a failure again.
     File(FileLine),
@@ -113,17 +115,23 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Adds the counts of other schedules.
+    /// Adds the counts of other schedules; what lines tell may be any number, and the greatest is the most.
     pub fn add(&mut self, other: &Counts) {
-        self.schedules += other.schedules;
-        self.failing += other.failing;
-        self.rechecked += other.rechecked;
-        self.deviations += other.deviations;
-        self.with_lost_lease += other.with_lost_lease;
-        self.events += other.events;
-        self.calls += other.calls;
+        let pairs = [
+            (&mut self.schedules, other.schedules),
+            (&mut self.failing, other.failing),
+            (&mut self.rechecked, other.rechecked),
+            (&mut self.deviations, other.deviations),
+            (&mut self.with_lost_lease, other.with_lost_lease),
+            (&mut self.events, other.events),
+            (&mut self.calls, other.calls),
+        ];
+        for (own, more) in pairs {
+            *own = own.saturating_add(more);
+        }
         for (kind, count) in &other.faults {
-            *self.faults.entry(kind.clone()).or_default() += count;
+            let own = self.faults.entry(kind.clone()).or_default();
+            *own = own.saturating_add(*count);
         }
     }
 }
@@ -153,6 +161,54 @@ pub struct FailingCount {
     pub subject: String,
     /// How many.
     pub count: u64,
+    /// How many of them were shrunk, to be told from what is known, to which minimum.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub minima: Vec<MinimumCount>,
+}
+
+impl FailingCount {
+    /// Of the failures of a cause.
+    pub(super) fn of(cause: &Cause, group: &Group) -> FailingCount {
+        let minima = group
+            .minima
+            .iter()
+            .map(|(last, count)| MinimumCount { last: last.as_ref().map(ToString::to_string), count: *count });
+        FailingCount {
+            invariant: cause.invariant.clone(),
+            subject: cause.subject_kind.clone(),
+            count: group.count,
+            minima: minima.collect(),
+        }
+    }
+
+    /// How many were shrunk.
+    pub(super) fn shrunk(&self) -> u64 {
+        self.minima.iter().fold(0, |sum, minimum| sum.saturating_add(minimum.count))
+    }
+}
+
+/// How many failures have minima with this last deviation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MinimumCount {
+    /// The last deviation, as `crash × append tool.called`; none where nothing needs to deviate.
+    pub last: Option<String>,
+    /// How many.
+    pub count: u64,
+}
+
+/// The minimum of a failure.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Minimum {
+    /// Its last deviation, as `crash × append tool.called`; none where nothing needs to deviate.
+    pub last: Option<String>,
+}
+
+impl From<&Fingerprint> for Minimum {
+    fn from(fingerprint: &Fingerprint) -> Minimum {
+        Minimum { last: fingerprint.last.as_ref().map(ToString::to_string) }
+    }
 }
 
 /// What was reached.
@@ -183,6 +239,9 @@ pub struct FailureLine {
     pub subject: String,
     /// The last deviation, as `crash × append tool.called`.
     pub last: Option<String>,
+    /// What is left of it, where it was shrunk to be told from what is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<Minimum>,
     /// How many deviations there were.
     pub deviations: u64,
     /// The violations, of very many the first few.
@@ -311,12 +370,22 @@ impl BatchLine {
         Shard { number: self.shard[0], of: self.shard[1] }
     }
 
+    /// How many failures were shrunk.
+    pub(super) fn shrunk(&self) -> u64 {
+        self.failing.iter().fold(0, |sum, failing| sum.saturating_add(failing.shrunk()))
+    }
+
+    /// How many failures have which cause, in order.
+    fn causes(&self) -> impl Iterator<Item = (&str, &str, u64)> {
+        self.failing.iter().map(|failing| (&*failing.invariant, &*failing.subject, failing.count))
+    }
+
     /// Whether both are of the same schedules, which cannot have given both. How many were checked again hangs on the
     /// whole range of a sweep; who checks more may find more failures.
     pub(super) fn contradicts(&self, other: &BatchLine) -> bool {
         let histories = |counts: &Counts| Counts { rechecked: 0, failing: 0, ..counts.clone() };
         let alike = histories(&self.counts) == histories(&other.counts)
-            && (self.counts.rechecked != other.counts.rechecked || self.failing == other.failing);
+            && (self.counts.rechecked != other.counts.rechecked || self.causes().eq(other.causes()));
         (self.seeds, self.shard) == (other.seeds, other.shard) && !alike
     }
 }
@@ -384,7 +453,7 @@ impl Line {
         };
         if seeds[0] > seeds[1] {
             Err("its seeds end before they begin")
-        } else if shard[0] < 1 || shard[0] > shard[1] {
+        } else if shard[0] < 1 || shard[0] > shard[1] || shard[1] > u64::from(u32::MAX) {
             Err("there is no such shard")
         } else if let Line::Batch(batch) = self {
             batch.check()
@@ -395,17 +464,23 @@ impl Line {
 }
 
 impl BatchLine {
-    /// Whether it counts no more than it can have played.
+    /// Whether it can be what a sweep played and counted.
     fn check(&self) -> Result<(), &'static str> {
         let [start, end] = self.seeds;
-        let [number, of] = self.shard;
-        let before = |seed: u64| seed.saturating_sub(number - 1).div_ceil(of);
+        let listed = start == end;
         // The one schedule of a scenario that lists its deviations has no seed.
-        let most = if start == end { 1 } else { before(end) - before(start) };
-        if self.counts.schedules > most {
-            Err("it counts more schedules than it has seeds")
-        } else if self.counts.failing > self.counts.schedules {
+        let schedules = if listed { 1 } else { self.shard().count(&(start..end)) };
+        let causes = self.failing.iter().fold(0, |sum: u64, failing| sum.saturating_add(failing.count));
+        if end - start > longest_block(start, self.shard[1]) {
+            Err("it has more seeds than a sweep plays in one go")
+        } else if self.counts.schedules != schedules {
+            Err("it does not count as many schedules as it has seeds")
+        } else if self.counts.failing > schedules {
             Err("it counts more failures than schedules")
+        } else if causes != self.counts.failing {
+            Err("it does not count as many causes as failures")
+        } else if self.failing.iter().any(|failing| failing.shrunk() > failing.count) {
+            Err("it counts more minima than failures")
         } else {
             Ok(())
         }

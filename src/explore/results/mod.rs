@@ -15,11 +15,12 @@ mod summary;
 
 pub use files::{Made, make, needs_file};
 pub use line::{
-    BatchLine, Broke, Counts, CoverageLine, DivergenceLine, FORMAT, FailingCount, FailureLine, FileLine, Line, Missed,
-    PanicLine, ReadLines, ScenarioEntry, Shrinking, StaleLine, SweepLine, WRITTEN_BY, WrongLine, read_lines,
+    BatchLine, Broke, Counts, CoverageLine, DivergenceLine, FORMAT, FailingCount, FailureLine, FileLine, Line, Minimum,
+    MinimumCount, Missed, PanicLine, ReadLines, ScenarioEntry, Shrinking, StaleLine, SweepLine, WRITTEN_BY, WrongLine,
+    read_lines,
 };
 pub use record::{Recorder, Swept, identity, of_findings};
-pub use summary::{FailureSummary, SampleSummary, ScenarioSummary, Summary, SummaryError};
+pub use summary::{Compared, FailureSummary, SampleSummary, ScenarioSummary, Summary, SummaryError};
 
 #[cfg(test)]
 mod tests;

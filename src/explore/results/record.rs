@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use sha2::{Digest as _, Sha256};
 
 use super::line::{
-    BatchLine, Broke, CoverageLine, DivergenceLine, FORMAT, FailingCount, FailureLine, Line, Missed, PanicLine,
-    ScenarioEntry, StaleLine, SweepLine, WRITTEN_BY,
+    BatchLine, Broke, CoverageLine, DivergenceLine, FORMAT, FailingCount, FailureLine, Line, Minimum, Missed,
+    PanicLine, ScenarioEntry, StaleLine, SweepLine, WRITTEN_BY,
 };
 use crate::check::{Cells, Moments, Sometimes};
 use crate::explore::contain::contain;
 use crate::explore::in_words;
 use crate::explore::sweep::Sweep;
-use crate::explore::{Cause, Divergence, Failure, Findings, Fingerprint, Finished, Group, Shard, Subject, Tally};
+use crate::explore::{Cause, Divergence, Findings, Fingerprint, Finished, Group, Sample, Shard, Subject, Tally};
 use crate::scenario::Options;
 use crate::sim::Schedule;
 
@@ -104,25 +104,21 @@ impl<'a> Recorder<'a> {
         let mut lines = Vec::from_iter(self.coverage(subject, &finished.tally));
         for (cause, group) in &finished.failures {
             let key = (subject, cause.clone());
-            let before: Vec<u64> = self.failures.get(&key).map_or_else(Vec::new, |known| known.orders().collect());
+            let orders = |group: &Group| group.samples().iter().map(|sample| sample.order).collect();
+            let before: Vec<u64> = self.failures.get(&key).map_or_else(Vec::new, orders);
             match self.failures.get_mut(&key) {
                 Some(known) => known.join(group.clone()),
                 None => drop(self.failures.insert(key.clone(), group.clone())),
             }
-            let known = &self.failures[&key];
-            let new = known.samples().zip(known.orders()).filter(|(_, order)| !before.contains(order));
-            lines.extend(new.map(|(failure, _)| Line::Failure(failure_line(self.id(subject), failure))));
+            let new = self.failures[&key].samples().iter().filter(|sample| !before.contains(&sample.order));
+            lines.extend(new.map(|sample| Line::Failure(failure_line(self.id(subject), sample))));
         }
         lines.push(self.batch(finished));
         lines
     }
 
     fn batch(&self, finished: &Finished) -> Line {
-        let failing = finished.failures.iter().map(|(cause, group)| FailingCount {
-            invariant: cause.invariant.clone(),
-            subject: cause.subject_kind.clone(),
-            count: group.count,
-        });
+        let failing = finished.failures.iter().map(|(cause, group)| FailingCount::of(cause, group));
         let seeds = &finished.seeds;
         // A scenario that lists its deviations is the same in every shard.
         let shard = if seeds.is_empty() { [1, 1] } else { self.sweep.shard };
@@ -170,11 +166,7 @@ pub fn of_findings(findings: &Findings, recorder: &Recorder<'_>) -> BTreeSet<Lin
     let mut lines = BTreeSet::from([Line::Sweep(sweep.clone())]);
     for (&subject, tally) in &findings.tallies {
         let groups = findings.failures.iter().filter(|((of, _), _)| *of == subject);
-        let failing = groups.map(|((_, cause), group)| FailingCount {
-            invariant: cause.invariant.clone(),
-            subject: cause.subject_kind.clone(),
-            count: group.count,
-        });
+        let failing = groups.map(|((_, cause), group)| FailingCount::of(cause, group));
         let listed = sweep.scenarios[subject].listed;
         let whole = Shard::WHOLE;
         lines.insert(Line::Batch(BatchLine {
@@ -192,7 +184,7 @@ pub fn of_findings(findings: &Findings, recorder: &Recorder<'_>) -> BTreeSet<Lin
         lines.insert(Line::Coverage(CoverageLine { of: id(subject), reached, covered, possible }));
     }
     for ((subject, _), group) in &findings.failures {
-        lines.extend(group.samples().map(|failure| Line::Failure(failure_line(&id(*subject), failure))));
+        lines.extend(group.samples().iter().map(|sample| Line::Failure(failure_line(&id(*subject), sample))));
     }
     lines.extend(troubles(findings, id));
     lines
@@ -242,7 +234,8 @@ impl DivergenceLine {
 }
 
 /// A failure as a line.
-fn failure_line(of: &str, failure: &Failure) -> FailureLine {
+fn failure_line(of: &str, sample: &Sample) -> FailureLine {
+    let failure = &sample.failure;
     let outcome = &failure.outcome;
     let Fingerprint { cause, last } = Fingerprint::of(outcome);
     let broken = outcome.violations.iter().take(BROKEN_MOST).map(|violation| Broke {
@@ -258,6 +251,7 @@ fn failure_line(of: &str, failure: &Failure) -> FailureLine {
         invariant: cause.invariant,
         subject: cause.subject_kind,
         last: last.map(|strike| strike.to_string()),
+        minimum: sample.minimum.as_ref().map(Minimum::from),
         deviations: outcome.deviations.len() as u64,
         broken: broken.collect(),
         more: outcome.violations.len().saturating_sub(BROKEN_MOST) as u64,

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::batches::Chosen;
 use super::line::{
-    BatchLine, Counts, DivergenceLine, FORMAT, FailureLine, FileLine, Line, PanicLine, ScenarioEntry, StaleLine,
-    SweepLine, WRITTEN_BY,
+    BatchLine, Counts, DivergenceLine, FORMAT, FailingCount, FailureLine, FileLine, Line, PanicLine, ScenarioEntry,
+    StaleLine, SweepLine, WRITTEN_BY,
 };
-use crate::explore::batch::SAMPLES_MOST;
+use crate::explore::group::select;
 use crate::explore::{Cause, Known, KnownFailure};
 
 /// What lines say, whatever their order and however often each stands there.
@@ -67,6 +67,19 @@ pub struct FailureSummary {
     pub count: u64,
     /// A few of them, each with another last deviation; the first is that of the smallest seed.
     pub samples: Vec<SampleSummary>,
+    /// How they compare with what is known, where only their minima tell.
+    pub compared: Option<Compared>,
+}
+
+/// Failures with one cause, compared with those that are known by the last deviation of their minimum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// How many are known.
+    pub known: u64,
+    /// How many were shrunk to a minimum that is not known.
+    pub unknown: u64,
+    /// How many were not shrunk, or have no minimum that fails in the same way. They count as not known.
+    pub not_shrunk: u64,
 }
 
 /// One failure.
@@ -148,10 +161,11 @@ impl Summary {
                 _ => {}
             }
         }
+        let mut seen = BTreeSet::new();
         for place in 0..summary.scenarios.len() {
-            summary.take_in(place, &sorted, known)?;
+            summary.take_in(place, &sorted, known, &mut seen)?;
         }
-        summary.note_not_seen(known);
+        summary.note_not_seen(known, &seen);
         Ok(summary)
     }
 
@@ -193,66 +207,122 @@ impl Summary {
         self.failures.iter().any(|failure| !failure.is_known())
     }
 
-    /// Counts and failures of one scenario.
-    fn take_in(&mut self, place: usize, sorted: &Sorted<'_>, known: &Known) -> Result<(), SummaryError> {
+    /// Counts and failures of one scenario; `seen` are the places of the known ones that came up.
+    fn take_in(
+        &mut self,
+        place: usize,
+        sorted: &Sorted<'_>,
+        known: &Known,
+        seen: &mut BTreeSet<usize>,
+    ) -> Result<(), SummaryError> {
         let scenario = &mut self.scenarios[place];
         let batches = sorted.batches.get(&*scenario.id).map_or(&[][..], Vec::as_slice);
         let contradicting = batches.windows(2).filter(|pair| pair[0].contradicts(pair[1]));
         self.contradictions.extend(contradicting.map(|pair| (scenario.id.clone(), pair[0].seeds)));
         let chosen = Chosen::of(batches.iter().copied());
         self.left_out += chosen.left_out;
-        let mut counts: BTreeMap<Cause, u64> = BTreeMap::new();
+        let mut told: BTreeMap<Cause, Failures<'_>> = BTreeMap::new();
         for batch in &chosen.batches {
             scenario.counts.add(&batch.counts);
             for failing in &batch.failing {
-                *counts.entry(cause(&failing.invariant, &failing.subject)).or_default() += failing.count;
+                told.entry(cause(&failing.invariant, &failing.subject)).or_default().count(failing);
             }
         }
-        let mut samples: BTreeMap<Cause, Vec<&FailureLine>> = BTreeMap::new();
         for failure in sorted.failures.get(&*scenario.id).into_iter().flatten() {
-            let cause = cause(&failure.invariant, &failure.subject);
-            if !chosen.has(failure.seed) {
-                *counts.entry(cause.clone()).or_default() += 1;
-            }
-            samples.entry(cause).or_default().push(failure);
+            let of_cause = told.entry(cause(&failure.invariant, &failure.subject)).or_default();
+            of_cause.tell(failure, chosen.has(failure.seed));
         }
         let name = scenario.name.clone();
-        if let Some(untold) = counts.keys().find(|cause| !samples.contains_key(cause)) {
+        if let Some((untold, _)) = told.iter().find(|(_, failures)| failures.lines.is_empty()) {
             return Err(SummaryError::Untold { name, invariant: untold.invariant.clone() });
         }
-        for (cause, lines) in samples {
-            let count = counts.get(&cause).copied().unwrap_or_default();
-            let samples = sorted.samples(&name, &cause, lines, known);
-            self.failures.push(FailureSummary { scenario: place, cause, count, samples });
+        for (cause, mut failures) in told {
+            let compared = known.asks_for_minimum(&name, &cause).then(|| failures.compared(&name, &cause, known));
+            if compared.is_some_and(|compared| compared.not_shrunk == 0) {
+                // Those of a sweep that did not compare are among those of one that did.
+                failures.lines.retain(|_, line| line.minimum.is_some());
+            }
+            let lasts = failures.minima.keys().copied().chain([None]);
+            seen.extend(lasts.filter_map(|last| known.covers(&name, &cause, last)));
+            let samples = sorted.samples(&name, &cause, failures.lines.into_values(), known);
+            self.failures.push(FailureSummary { scenario: place, cause, count: failures.count, samples, compared });
         }
         Ok(())
     }
 
-    fn note_not_seen(&mut self, known: &Known) {
-        let seen = |entry: &KnownFailure| {
-            let one = Known::new(vec![entry.clone()]);
-            self.failures.iter().any(|failure| {
-                let name = &self.scenarios[failure.scenario].name;
-                let mut samples = failure.samples.iter();
-                samples.any(|sample| one.covers(name, &failure.cause, sample.last()).is_some())
-            })
-        };
-        let here = |entry: &&KnownFailure| self.scenarios.iter().any(|scenario| scenario.name == entry.scenario);
-        self.not_seen = known.entries().iter().filter(here).filter(|entry| !seen(entry)).cloned().collect();
+    fn note_not_seen(&mut self, known: &Known, seen: &BTreeSet<usize>) {
+        let here = |entry: &KnownFailure| self.scenarios.iter().any(|scenario| scenario.name == entry.scenario);
+        let unseen = known.entries().iter().enumerate().filter(|(place, _)| !seen.contains(place));
+        self.not_seen = unseen.map(|(_, entry)| entry).filter(|entry| here(entry)).cloned().collect();
     }
 }
 
 impl FailureSummary {
     /// Whether every one of them is known.
     pub fn is_known(&self) -> bool {
-        self.samples.iter().all(|sample| sample.known.is_some())
+        match self.compared {
+            Some(compared) => compared.unknown == 0 && compared.not_shrunk == 0,
+            None => self.samples.iter().all(|sample| sample.known.is_some()),
+        }
     }
 }
 
 impl SampleSummary {
-    /// The last deviation: that of the file, where there is one.
+    /// The last deviation: that of the minimum, where there is one, else that of the file, where there is one.
     pub fn last(&self) -> Option<&str> {
-        self.file.as_ref().map_or(&self.failure.last, |file| &file.last).as_deref()
+        let of_file = || self.file.as_ref().map_or(&self.failure.last, |file| &file.last);
+        self.failure.minimum.as_ref().map_or_else(of_file, |minimum| &minimum.last).as_deref()
+    }
+}
+
+/// The failures of one cause.
+#[derive(Default)]
+struct Failures<'a> {
+    count: u64,
+    /// How many have minima with which last deviation.
+    minima: BTreeMap<Option<&'a str>, u64>,
+    /// Those that are told, by seed.
+    lines: BTreeMap<Option<u64>, &'a FailureLine>,
+}
+
+impl<'a> Failures<'a> {
+    /// Takes in what a batch counts.
+    fn count(&mut self, failing: &'a FailingCount) {
+        self.count = self.count.saturating_add(failing.count);
+        for minimum in &failing.minima {
+            self.add(minimum.last.as_deref(), minimum.count);
+        }
+    }
+
+    /// Takes in one that is told. Of two lines of one schedule that which tells the minimum says more.
+    fn tell(&mut self, failure: &'a FailureLine, counted: bool) {
+        let before = self.lines.get(&failure.seed).copied();
+        if !counted {
+            self.count += u64::from(before.is_none());
+            let told = before.is_some_and(|before| before.minimum.is_some());
+            if let Some(minimum) = failure.minimum.as_ref().filter(|_| !told) {
+                self.add(minimum.last.as_deref(), 1);
+            }
+        }
+        if before.is_none_or(|before| before.minimum.is_none()) {
+            self.lines.insert(failure.seed, failure);
+        }
+    }
+
+    fn add(&mut self, last: Option<&'a str>, count: u64) {
+        let own = self.minima.entry(last).or_default();
+        *own = own.saturating_add(count);
+    }
+
+    fn compared(&self, name: &str, cause: &Cause, known: &Known) -> Compared {
+        let mut compared = Compared::default();
+        for (last, count) in &self.minima {
+            let is_known = known.covers(name, cause, *last).is_some();
+            let own = if is_known { &mut compared.known } else { &mut compared.unknown };
+            *own = own.saturating_add(*count);
+        }
+        compared.not_shrunk = self.count.saturating_sub(compared.known.saturating_add(compared.unknown));
+        compared
     }
 }
 
@@ -327,23 +397,34 @@ impl<'a> Sorted<'a> {
     }
 
     /// The failures of a cause that are told: of each last deviation that with the smallest seed, of these the first
-    /// few; of those that were shrunk to the same one the first.
-    fn samples(&self, name: &str, cause: &Cause, mut lines: Vec<&FailureLine>, known: &Known) -> Vec<SampleSummary> {
-        lines.sort_by_key(|line| line.seed);
-        let mut raw = BTreeSet::new();
-        lines.retain(|line| raw.insert(&line.last));
-        lines.truncate(SAMPLES_MOST);
+    /// few, and the first few that are not known; of those that were shrunk to the same one the first.
+    fn samples<'f>(
+        &self,
+        name: &str,
+        cause: &Cause,
+        by_seed: impl Iterator<Item = &'f FailureLine>,
+        known: &Known,
+    ) -> Vec<SampleSummary> {
+        let entry = |failure: &FailureLine| {
+            let last = failure.minimum.as_ref().and_then(|minimum| minimum.last.as_deref());
+            known.covers(name, cause, last)
+        };
+        let kind = |failure: &&'f FailureLine| match &failure.minimum {
+            Some(minimum) => (true, &minimum.last),
+            None => (false, &failure.last),
+        };
+        let mut told: Vec<&FailureLine> = by_seed.collect();
+        select(&mut told, kind, |failure| entry(failure).is_some());
         let mut shrunk = BTreeSet::new();
         let mut samples = Vec::new();
-        for failure in lines {
+        for failure in told {
             let file = self.file(failure);
-            if file.is_some_and(|file| file.shrunk.is_some() && !shrunk.insert(&file.last)) {
+            if failure.minimum.is_none() && file.is_some_and(|file| file.shrunk.is_some() && !shrunk.insert(&file.last))
+            {
                 continue;
             }
-            let mut sample = SampleSummary { failure: failure.clone(), file: file.cloned(), known: None };
-            let entry = known.covers(name, cause, sample.last());
-            sample.known = entry.map(|place| known.entries()[place].reason.clone());
-            samples.push(sample);
+            let known = entry(failure).map(|place| known.entries()[place].reason.clone());
+            samples.push(SampleSummary { failure: failure.clone(), file: file.cloned(), known });
         }
         samples
     }

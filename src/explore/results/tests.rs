@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::explore::fake::Fake;
 use crate::explore::sweep::Sweep;
-use crate::explore::{Known, KnownFailure, News, Shard, Subject};
+use crate::explore::{Aim, Known, KnownFailure, News, Shard, Subject};
 
 fn fakes() -> [Fake; 2] {
     [Fake { fails: Some(97), ..Fake::default() }, Fake { name: "quiet", ..Fake::default() }]
@@ -141,18 +141,25 @@ fn failures_that_are_counted_and_not_told_are_refused() {
 #[test]
 fn a_batch_counts_no_more_than_its_seeds_and_a_file_stays_in_its_directory() {
     let (lines, _) = lines_of(&shard(2, 8), &fakes());
-    let Some(Line::Batch(batch)) = lines.iter().find(|line| matches!(line, Line::Batch(_))).cloned() else {
+    let Some(Line::Batch(mut batch)) = lines.iter().find(|line| matches!(line, Line::Batch(_))).cloned() else {
         panic!("there are batches")
     };
     let reads = |line: &Line| read_lines(line.to_text().as_bytes()).is_ok();
-    let counted = |schedules, failing| {
+    let counted = |schedules, failing, minima: &[u64]| {
         let mut batch = batch.clone();
         (batch.counts.schedules, batch.counts.failing) = (schedules, failing);
+        let minima = minima.iter().map(|count| MinimumCount { last: None, count: *count }).collect();
+        let (invariant, subject) = ("log-dense".to_owned(), "run".to_owned());
+        batch.failing = vec![FailingCount { invariant, subject, count: failing, minima }];
         reads(&Line::Batch(batch))
     };
     let most = batch.counts.schedules;
-    assert!(counted(most, 0) && counted(most, most));
-    assert!(!counted(most + 1, 0) && !counted(u64::MAX, 0) && !counted(most, most + 1));
+    assert!(counted(most, 0, &[]) && counted(most, most, &[]) && counted(most, most, &[1, most - 1]));
+    assert!(!counted(most + 1, 0, &[]) && !counted(most - 1, 0, &[]) && !counted(u64::MAX, 0, &[]));
+    assert!(!counted(most, most + 1, &[]) && !counted(most, 1, &[2]) && !counted(most, most, &[u64::MAX, u64::MAX]));
+    batch.failing.clear();
+    batch.counts.failing += 1;
+    assert!(!reads(&Line::Batch(batch.clone())), "a failure has a cause");
     let named = |name: &str| {
         reads(&Line::File(FileLine {
             of: batch.of.clone(),
@@ -190,6 +197,69 @@ fn a_known_failure_is_marked_and_one_that_did_not_come_up_is_told() {
     assert_eq!(summary.not_seen, [entry("log-closed")]);
 }
 
+/// A fake that fails ten times, the last time with another minimum; and what of it is known.
+fn one_is_rare(known: &[&str]) -> (Vec<Fake>, Known) {
+    let entry = |call: &&str| KnownFailure {
+        scenario: "fake".to_owned(),
+        invariant: "log-dense".to_owned(),
+        subject: None,
+        last: Some(format!("lost_reply × {call}")),
+        reason: format!("it is {call}"),
+    };
+    let fake = Fake { fails: Some(97), rare: Some(970), ..Fake::default() };
+    (vec![fake], Known::new(known.iter().map(entry).collect()))
+}
+
+#[test]
+fn every_failure_with_a_cause_that_is_known_by_its_minima_is_compared_and_one_that_is_unknown_is_told() {
+    let cases: [(&[&str], [u64; 2]); 3] =
+        [(&["common"], [9, 1]), (&["common", "rare"], [10, 0]), (&["other"], [0, 10])];
+    for (known, [expected, unknown]) in cases {
+        let (fakes, known) = one_is_rare(known);
+        let aim = Aim { known: known.clone(), ..Aim::default() };
+        let of = |number, of| lines_of(&Sweep { aim: aim.clone(), ..shard(number, of) }, &fakes);
+        let summary =
+            |lines: Vec<Line>| Summary::of(&lines.into_iter().collect(), &known).expect("they belong together");
+        let (written, own) = of(1, 1);
+        let whole = summary(written.clone());
+        assert_eq!(whole, summary(own.into_iter().collect()));
+        for parts in [2, 3, 8] {
+            let parts = (1..=parts).flat_map(|number| of(number, parts).0).collect();
+            assert_eq!(summary(parts), whole);
+        }
+        let failure = &whole.failures[0];
+        assert_eq!(failure.compared, Some(Compared { known: expected, unknown, not_shrunk: 0 }));
+        assert_eq!((whole.violated(), failure.is_known()), (unknown > 0, unknown == 0));
+        let told: Vec<_> = failure.samples.iter().map(|sample| (sample.failure.seed, sample.known.is_some())).collect();
+        assert_eq!(told, [(Some(97), expected > 0), (Some(970), unknown == 0)]);
+        // A sweep without the list, in the same file, takes nothing away.
+        let mut both = lines_of(&shard(1, 1), &fakes).0;
+        both.extend(written);
+        assert_eq!(summary(both), whole);
+    }
+}
+
+#[test]
+fn what_was_not_compared_counts_as_not_known() {
+    let (fakes, known) = one_is_rare(&["common", "rare"]);
+    let lines = lines_of(&shard(1, 1), &fakes).0.into_iter().collect();
+    let summary = Summary::of(&lines, &known).expect("they belong together");
+    assert!(summary.violated());
+    assert_eq!(summary.failures[0].compared, Some(Compared { known: 0, unknown: 0, not_shrunk: 10 }));
+}
+
+#[test]
+fn known_failures_do_not_end_a_sweep_and_the_first_that_is_not_does() {
+    let played = |known: &[&str]| {
+        let (fakes, known) = one_is_rare(known);
+        let aim = Aim { known, ..Aim::default() };
+        summary(lines_of(&Sweep { aim, fail_fast: true, ..shard(1, 1) }, &fakes).0).total().schedules
+    };
+    assert_eq!(played(&[]), 97 - 3 + 1);
+    assert_eq!(played(&["common"]), 970 - 3 + 1);
+    assert_eq!(played(&["common", "rare"]), 1_000);
+}
+
 #[test]
 fn a_line_reads_as_it_was_written() {
     let (lines, _) = lines_of(&shard(1, 8), &fakes());
@@ -217,6 +287,31 @@ fn a_wrong_line_is_told_by_its_number_and_a_cut_one_is_left_out() {
     ];
     for (text, number) in cases {
         assert_eq!(read_lines(text.as_bytes()).expect_err("it is wrong").number, number, "{text}");
+    }
+}
+
+#[test]
+fn a_line_of_more_seeds_than_are_ever_played_in_one_go_is_refused_with_its_reason() {
+    let read = |seeds: [u64; 2], shard: [u64; 2], schedules: u64| {
+        let counts = Counts { schedules, ..Counts::default() };
+        let batch = BatchLine { of: "a".to_owned(), seeds, shard, counts, failing: Vec::new() };
+        let text = format!("\n{}", Line::Batch(batch).to_text());
+        read_lines(text.as_bytes()).map(drop).map_err(|wrong| wrong.to_string())
+    };
+    let cases = [
+        ([0, u64::MAX], [1, 1], u64::MAX, Some("more seeds than a sweep plays in one go")),
+        ([0, u64::MAX], [1, 3], 1, Some("more seeds than a sweep plays in one go")),
+        ([u64::MAX - 64, u64::MAX], [1, 1], 64, None),
+        ([0, 64], [1, 1], 65, Some("as many schedules as it has seeds")),
+        ([0, 64], [3, u64::MAX], 1, Some("there is no such shard")),
+        ([9, 2], [1, 1], 1, Some("end before they begin")),
+    ];
+    for (seeds, shard, schedules, reason) in cases {
+        match (read(seeds, shard, schedules), reason) {
+            (Ok(()), None) => {}
+            (Err(told), Some(reason)) => assert!(told.starts_with("line 2 ") && told.contains(reason), "{told}"),
+            (read, _) => panic!("{seeds:?} {shard:?} {schedules}: {read:?}"),
+        }
     }
 }
 

@@ -23,7 +23,7 @@ mod values;
 use self::deviations::{Oracle, is_minimal, minimize};
 use self::trial::{Account, Stop, Target, Trial};
 use super::contain::contain;
-use super::{Cause, Failure, Fingerprint, Panic, Player};
+use super::{Aim, Cause, Failure, Fingerprint, Panic, Player};
 use crate::scenario::write::{bare, regression};
 use crate::scenario::{Options, Outcome, Runner, Scenario};
 use crate::sim::{Deviation, Schedule};
@@ -70,7 +70,7 @@ pub struct Progress {
 pub struct Shrunk {
     /// The scenario of the minimum: its `deviations` are the list, its document is the file that plays it again.
     pub scenario: Scenario,
-    /// What comes of it, its replays judged.
+    /// What comes of it, its replays judged; what was not asked for is left out.
     pub outcome: Outcome,
     /// The deviations, in the order in which they come about.
     pub deviations: Vec<Deviation>,
@@ -89,7 +89,8 @@ pub struct Shrunk {
     pub reproduced: bool,
 }
 
-/// Makes `failure`, a failure of `scenario`, as small as it gets. `progress` hears of every replay before it is made, and
+/// Makes `failure`, a failure of `scenario`, as small as it gets. What `aim` does not ask for breaks nothing here: where it
+/// asks for one invariant, others may be broken before it. `progress` hears of every replay before it is made, and
 /// answers whether to go on; what was found until then is given.
 ///
 /// A failure of the calm schedule that only `expect_calm` sees is given as one of `expect`, under an empty list.
@@ -99,11 +100,12 @@ pub struct Shrunk {
 pub fn shrink(
     scenario: &Scenario,
     failure: &Failure,
+    aim: &Aim,
     limits: &Limits,
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Shrunk, Panic> {
     let before = failure.outcome.deviations.len();
-    let target = Target::of(&failure.outcome);
+    let target = Target::of(&failure.outcome, aim);
     let start = Progress { phase: Phase::Deviations, deviations: before, replays: 0 };
     let mut account = Account { limits, listener: progress, progress: start };
     let mut best = Best::of(scenario, failure);
@@ -115,7 +117,8 @@ pub fn shrink(
     let Best { scenario, deviations, minimal, .. } = best;
     let scenario = regression(&scenario, &deviations, &target.cause().invariant);
     let schedule = Schedule::Fixed(deviations.clone());
-    let outcome = contain(|| Runner::new(&scenario).examine(&schedule, Options::default()))?;
+    let mut outcome = contain(|| Runner::new(&scenario).examine(&schedule, Options::default()))?;
+    aim.apply(&mut outcome);
     let fingerprint = Fingerprint::of(&outcome);
     let after = deviations.len();
     Ok(Shrunk { scenario, outcome, deviations, fingerprint, before, after, replays, minimal, reproduced })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::deviations::{Key, Oracle, key};
 use super::{Cause, Limits, Phase, Progress};
-use crate::explore::aim::EXPECTATION;
+use crate::explore::aim::{Aim, EXPECTATION};
 use crate::explore::contain::contain;
 use crate::explore::{Panic, Player};
 use crate::kernel::{Name, Span};
@@ -23,6 +23,7 @@ pub(super) enum Stop {
 /// What makes two outcomes the same failure.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
+    aim: Aim,
     cause: Cause,
     /// What came about in place of an expectation, without its numbers: too few is not the same failure as too many.
     told: Option<String>,
@@ -31,15 +32,22 @@ pub(super) struct Target {
 }
 
 impl Target {
-    pub(super) fn of(outcome: &Outcome) -> Target {
+    /// What `outcome` broke of what `aim` asks for.
+    pub(super) fn of(outcome: &Outcome, aim: &Aim) -> Target {
         let cause = Cause::of(outcome);
         let told = missed(outcome, &cause).map(without_numbers);
         let closely = cause.is_of_replays();
-        Target { cause, told, closely }
+        Target { aim: aim.clone(), cause, told, closely }
     }
 
     pub(super) fn cause(&self) -> &Cause {
         &self.cause
+    }
+
+    /// An outcome without what is not asked for.
+    fn aimed(&self, mut outcome: Outcome) -> Outcome {
+        self.aim.apply(&mut outcome);
+        outcome
     }
 
     fn is(&self, outcome: &Outcome) -> bool {
@@ -143,12 +151,15 @@ impl<'a, 'b> Trial<'a, 'b> {
         let (target, runner) = (self.target, self.runner(list));
         let options = || Options { sites, ..Options::default() };
         let played = contain(|| {
-            if target.closely {
-                return runner.examine(&schedule, options());
-            }
-            let outcome = Player::play(runner, &schedule, options());
+            let mut play = |closely| {
+                let (schedule, options) = (&schedule, options());
+                let played =
+                    if closely { runner.examine(schedule, options) } else { Player::play(runner, schedule, options) };
+                target.aimed(played)
+            };
+            let outcome = play(target.closely);
             // A broken expectation is no cause where a replay violates an invariant.
-            if target.told.is_some() && target.is(&outcome) { runner.examine(&schedule, options()) } else { outcome }
+            if !target.closely && target.told.is_some() && target.is(&outcome) { play(true) } else { outcome }
         });
         let outcome = played.map_err(|panic| {
             self.runner = None;

@@ -220,3 +220,150 @@ fn a_new_version_plays_its_own_script() {
     let outputs: Vec<_> = outcome.ends.runs.iter().map(|run| run.output.as_deref().cloned()).collect();
     assert_eq!(outputs, [Some(json!("old")), Some(json!("new"))]);
 }
+
+/// A calm world of these agents and inputs, with a model beside the tools.
+fn world(agents: &str, inputs: &str) -> Outcome {
+    let text = format!(
+        r#"{{ "name": "x", "outside": {{ "echo": {{}}, "muse": {{ "answers": ["[1,", "[1, 2]"], "model": {{ "tokens": 10, "cost": 0.5 }} }} }},
+             "agents": {agents}, "inputs": {inputs} }}"#
+    );
+    let scenario = Scenario::parse(&text, "x.json").unwrap_or_else(|error| panic!("{error}"));
+    let outcome = scenario.run(&Schedule::Calm);
+    assert!(outcome.violations.is_empty(), "{:?}", outcome.violations);
+    outcome
+}
+
+/// What the first run of these agents completes with, who are sent one message to `a/key`.
+fn output_of(agents: &str) -> Value {
+    let outcome = world(agents, r#"[ { "to": "a/key", "id": "m1", "data": { "n": 1 } } ]"#);
+    let run = &outcome.ends.runs[0];
+    (**run.output.as_ref().unwrap_or_else(|| panic!("{agents}: {run:?}"))).clone()
+}
+
+#[test]
+fn children_are_spawned_joined_listed_and_looked_at() {
+    let agents = r#"{
+        "a": [ { "spawn": "b/one", "data": { "x": 1 }, "as": "one" }, { "spawn": { "type": "b" }, "data": { "x": 2 }, "as": "two" },
+            { "children_of": true, "as": "kids" }, { "join": "$one", "as": "first" }, { "join": "$kids.1", "as": "second" },
+            { "children_of": true, "as": "left" }, { "status": "$two", "as": "peek" }, { "status": "b/one#1", "as": "other" },
+            { "complete": ["$one.agent_id", "$first.output", "$second.output", "$left", "$peek.status", "$other.status"] } ],
+        "b": [ { "complete": { "got": "$inbox.0.data.x", "from": "$inbox.0.sender" } } ]
+    }"#;
+    let (one, two) = (json!({ "got": 1, "from": "a/key" }), json!({ "got": 2, "from": "a/key" }));
+    assert_eq!(output_of(agents), json!(["b/one", one, two, [], "completed", "completed"]));
+}
+
+#[test]
+fn a_group_of_spawns_gives_handles_that_a_loop_joins() {
+    let agents = r#"{
+        "a": [ { "all": [ { "spawn": "b/1" }, { "spawn": { "type": "b" } } ], "as": "kids" },
+            { "for_each": "$kids", "as": "kid", "do": [ { "join": "$kid", "limit": "1h", "as": "end" }, { "log": "$end.output" } ] },
+            { "all": [ { "join": "$kids.0" }, { "join": "$kids.1" }, { "status": "$kids.0" }, { "children_of": true } ], "as": "all" },
+            { "complete": ["$all.0.output", "$all.1.status", "$all.2.status", "$all.3"] } ],
+        "b": [ { "sleep": "1m" }, { "complete": 7 } ]
+    }"#;
+    assert_eq!(output_of(agents), json!([7, "completed", "completed", []]));
+}
+
+#[test]
+fn a_join_with_a_limit_gives_null_and_a_cancel_ends_the_child() {
+    let agents = r#"{
+        "a": [ { "spawn": "b", "as": "kid" }, { "join": "$kid", "limit": "1m", "as": "late" }, { "cancel": "$kid", "reason": "late" },
+            { "join": "$kid", "as": "end" }, { "complete": ["$late", "$end.status", "$end.error"] } ],
+        "b": [ { "wait_signal": "never" } ]
+    }"#;
+    assert_eq!(output_of(agents), json!([null, "cancelled", "late"]));
+}
+
+#[test]
+fn refusals_take_their_branches() {
+    let cases = [
+        (r#"{ "spawn": "busy", "as": "got", "on_error": { "SpawnDenied": [] } }"#, "SpawnDenied"),
+        (r#"{ "join": "busy#1", "as": "got", "on_error": { "NotAChild": [] } }"#, "NotAChild"),
+        (r#"{ "status": "busy#7", "as": "got", "on_error": { "UnknownRun": [] } }"#, "UnknownRun"),
+        (r#"{ "model": "muse", "json": true, "as": "got", "on_error": { "Malformed": [] } }"#, "Malformed"),
+    ];
+    for (step, code) in cases {
+        let agents = format!(
+            r#"{{ "a": [ {step}, {{ "complete": "$got.error" }} ], "busy": [ {{ "receive": 1, "limit": "1h" }} ] }}"#
+        );
+        let inputs = r#"[ { "to": "busy", "id": "m0" }, { "at": "+1m", "to": "a/key", "id": "m1" } ]"#;
+        let outcome = world(&agents, inputs);
+        let run = outcome.ends.runs.iter().find(|run| run.agent.kind() == "a").expect("mail made it");
+        assert_eq!(run.output.as_deref(), Some(&json!(code)), "{step}: {run:?}");
+    }
+}
+
+#[test]
+fn a_model_that_must_answer_a_document_gives_it_and_is_asked_again_until_it_does() {
+    let agents = r#"{ "a": { "limits": { "turns": 2 }, "steps": [
+        { "model": "muse", "json": true, "tries": 2, "pause": "1s", "as": "said" },
+        { "model": "muse", "on_error": { "BudgetExhausted": [ { "complete": ["$said.json.1", "$said.text", "$said.usage.tokens"] } ] } } ] } }"#;
+    let outcome = world(agents, r#"[ { "to": "a/key", "id": "m1" } ]"#);
+    let run = &outcome.ends.runs[0];
+    assert_eq!(run.output.as_deref(), Some(&json!([2, "[1, 2]", 10])), "{run:?}");
+    let spent = outcome.ends.spent[&run.tree];
+    assert_eq!((spent.tokens, spent.cost_micros, spent.turns), (20, 1_000_000, 2), "the malformed answer is paid, too");
+}
+
+#[test]
+fn questions_are_answered_by_reply_or_by_the_end_of_who_was_asked() {
+    let agents = r#"{
+        "a": [ { "ask": "b", "data": 1, "limit": "1h", "as": "one" }, { "ask": "c", "data": 2, "limit": "1h", "as": "two" },
+            { "ask": "d", "limit": "1m", "as": "three" }, { "ask": "e", "limit": "1h", "as": "four" },
+            { "status": "$three.handle", "as": "peek" },
+            { "complete": ["$one.result.output", "$two.result.output", "$three.kind", "$peek.status", "$four.kind"] } ],
+        "b": [ { "reply": "$inbox.0", "data": { "is": "$inbox.0.data" } },
+            { "reply": "$inbox.0", "data": 2, "on_error": { "NotAQuestion": [ { "complete": "once" } ] } } ],
+        "c": [ { "complete": "done" } ], "d": [ { "wait_signal": "never" } ],
+        "e": { "steps": [ { "fail": "no" } ], "retry": { "max_retries": 0 } }
+    }"#;
+    assert_eq!(output_of(agents), json!([{ "is": 1 }, "done", "timed_out", "suspended", "target_failed"]));
+}
+
+#[test]
+fn publications_reach_who_follows_by_a_step_or_by_an_input() {
+    let agents = r#"{
+        "a": [ { "follow": "news" }, { "receive": 1, "limit": "1h", "as": "one" }, { "unfollow": "news" },
+            { "receive": 1, "limit": "1h", "as": "two" }, { "complete": ["$one.0.data", "$two"] } ],
+        "paper": [ { "emit": "$inbox.0.data.topic", "data": "$inbox.0.id" } ], "reader": [ { "complete": "$inbox.0.data" } ]
+    }"#;
+    let inputs = r#"[ { "to": "a/key", "id": "m1" }, { "follow": "news", "agent": "reader/ann" }, { "follow": "news", "agent": "reader/bob" },
+        { "at": "+1s", "unfollow": "news", "agent": "reader/bob" },
+        { "at": "+1m", "to": "paper", "id": "p1", "data": { "topic": "news" } },
+        { "at": "+2m", "unfollow": "news", "agent": "reader/ann" },
+        { "at": "+3m", "to": "paper", "id": "p2", "data": { "topic": "news" } } ]"#;
+    let outcome = world(agents, inputs);
+    assert_eq!(outcome.ends.runs[0].output.as_deref(), Some(&json!(["p1", []])));
+    let readers: Vec<_> = outcome.ends.runs.iter().filter(|run| run.agent.kind() == "reader").collect();
+    assert_eq!(readers.len(), 1);
+    assert_eq!(readers[0].output.as_deref(), Some(&json!("p1")));
+}
+
+#[test]
+fn a_run_that_came_by_before_a_change_keeps_its_way() {
+    let agents = r#"{ "a": [ { "log": 1 }, { "sleep": "1m" }, { "complete": "old" } ] }"#;
+    let inputs = r#"[ { "to": "a/1", "id": "m1" },
+        { "at": "+30s", "version": 2, "agent": "a", "steps": [ { "log": 1 },
+            { "version": "early", "then": [ { "log": 2 } ] }, { "sleep": "1m" },
+            { "version": "late", "then": [ { "complete": "new" } ], "else": [ { "complete": "never" } ] } ] },
+        { "at": "+5m", "to": "a/2", "id": "m2" } ]"#;
+    let outcome = world(agents, inputs);
+    let outputs: Vec<_> = outcome.ends.runs.iter().map(|run| (run.end, run.output.as_deref().cloned())).collect();
+    assert_eq!(outputs, [(End::Completed, Some(json!("new"))), (End::Completed, Some(json!("new")))]);
+}
+
+#[test]
+fn children_spawned_by_type_are_cancelled_and_signalled_by_their_names() {
+    let agents = r#"{
+        "a": [ { "spawn": { "type": "b" }, "as": "one" }, { "spawn": { "type": "b" }, "as": "two" },
+            { "signal": "go", "to": "$one", "data": 5 },
+            { "join": "$one", "as": "first" }, { "join": "$two", "as": "second" }, { "complete": ["$first.output", "$second.status"] } ],
+        "b": [ { "wait_signal": "go", "as": "got" }, { "complete": "$got.payload" } ]
+    }"#;
+    let inputs = r#"[ { "to": "a/key", "id": "m1" }, { "at": "+1m", "cancel": "b/a/key#1.1#1", "reason": "x" } ]"#;
+    let outcome = world(agents, inputs);
+    assert_eq!(outcome.ends.runs[0].output.as_deref(), Some(&json!([5, "cancelled"])));
+    let names: Vec<String> = outcome.ends.runs.iter().map(|run| run.alias.to_string()).collect();
+    assert_eq!(names, ["a/key#1", "b/a/key#1.0#1", "b/a/key#1.1#1"]);
+}
