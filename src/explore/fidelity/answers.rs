@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::prefix::Prefix;
 use crate::kernel::{
-    Account, AgentId, ArtifactRef, AskOutcome, Body, CallKind, Claimed, Created, Ending, Json, Limits, Name, Reply,
-    Request, Reserved, RunHandle, RunId, RunLogEntry, RunSpec, RunStatusSummary, RunView, Seq, SpecDefaults, Spend,
-    Step, Timestamp,
+    Account, AgentId, ArtifactRef, AskOutcome, Body, CallKind, Claimed, Created, Ending, Json, Limits, Message, Name,
+    Reply, Request, Reserved, RunHandle, RunId, RunLogEntry, RunSpec, RunStatusSummary, RunView, Seq, SpecDefaults,
+    Spend, Step, Timestamp,
 };
 
-/// The reply, where the log knows it or where none is needed to know.
-pub(super) fn of_others(prefix: &Prefix, request: &Request, time: Timestamp) -> Option<Reply> {
+/// The reply, where the log knows it or where none is needed to know. `log` is the log as it stands by now.
+pub(super) fn of_others(prefix: &Prefix, log: &[RunLogEntry], request: &Request, time: Timestamp) -> Option<Reply> {
     Some(match request {
         Request::Create { .. } => Reply::Created(Created::Exists),
         Request::Cancel { .. }
@@ -26,17 +26,20 @@ pub(super) fn of_others(prefix: &Prefix, request: &Request, time: Timestamp) -> 
         Request::Totals { .. } => Reply::Account(account(prefix)?),
         Request::Spend { .. } => Reply::Account(Account::default()),
         Request::Status { run } => Reply::View(view(prefix, *run)?),
-        Request::LastSeq { .. } => Reply::LastSeq(last_seq(prefix)?),
+        Request::LastSeq { run } => Reply::LastSeq(last_seq(prefix, log, *run)?),
         Request::Read { run, from } => Reply::Entries(vec![RunLogEntry {
             run_id: *run,
             seq: (*from).max(Seq::FIRST),
             ts: time,
             body: Arc::new(last_words(prefix)),
         }]),
-        Request::Receiver { .. } => Reply::Run(timed_out(prefix)?.map(|handle| handle.run_id)),
+        Request::Receiver { message, .. } => {
+            let (handle, _) = timed_out(prefix, log, |question, _| question.id == *message)?;
+            Reply::Run(handle.map(|handle| handle.run_id))
+        }
         Request::RunOf { .. } => Reply::Run(None),
         Request::Spec { run } => {
-            let handle = timed_out(prefix)?;
+            let (handle, _) = timed_out(prefix, log, |_, handle| is_of(handle, *run))?;
             Reply::Spec(handle.map(|handle| {
                 let root = RunSpec::root(*run, handle.agent_id.clone(), SpecDefaults::default());
                 Arc::new(RunSpec { parent: handle.parent_run, ..root })
@@ -109,19 +112,13 @@ fn view(prefix: &Prefix, run: RunId) -> Option<Option<RunView>> {
     Some(Some(RunView { agent, status, attempt: None, waits: Vec::new(), halted: false, reserved: false }))
 }
 
-fn last_seq(prefix: &Prefix) -> Option<Seq> {
-    if let Some(seen) = summary(prefix) {
-        return Some(seen.last_seq);
-    }
-    let ends = prefix.begun().filter(|step| prefix.is_open(*step)).filter_map(|step| prefix.result(step));
-    ends.filter_map(|end| match end {
-        Body::AskResolved { outcome, .. } => match **outcome {
-            AskOutcome::TimedOut { last_seq, .. } => Some(last_seq),
-            _ => None,
-        },
-        _ => None,
-    })
-    .next()
+fn last_seq(prefix: &Prefix, log: &[RunLogEntry], run: RunId) -> Option<Seq> {
+    let asked = timed_out(prefix, log, |_, handle| is_of(handle, run)).map(|(_, last_seq)| last_seq);
+    asked.or_else(|| summary(prefix).map(|seen| seen.last_seq))
+}
+
+fn is_of(handle: Option<&RunHandle>, run: RunId) -> bool {
+    handle.is_some_and(|handle| handle.run_id == run)
 }
 
 /// The last entry of another run: of the kind that a look at it saw, else its end.
@@ -132,15 +129,25 @@ fn last_words(prefix: &Prefix) -> Body {
     }
 }
 
-/// Whom a question that timed out in the log had reached.
-fn timed_out(prefix: &Prefix) -> Option<Option<&RunHandle>> {
-    let ends = prefix.begun().filter(|step| prefix.is_open(*step)).filter_map(|step| prefix.result(step));
-    ends.filter_map(|end| match end {
-        Body::AskResolved { outcome, .. } => match &**outcome {
-            AskOutcome::TimedOut { handle, .. } => Some(handle.as_ref()),
+/// Of a question that the whole log ends by its time, and the log by now does not: whom it had reached, and how far that
+/// run was.
+fn timed_out<'p>(
+    prefix: &'p Prefix,
+    log: &[RunLogEntry],
+    is_meant: impl Fn(&Message, Option<&RunHandle>) -> bool,
+) -> Option<(Option<&'p RunHandle>, Seq)> {
+    let is_over = |wanted: Step| {
+        let mut ends = log.iter().filter(|entry| matches!(&*entry.body, Body::AskResolved { .. }));
+        ends.any(|entry| entry.body.step() == Some(wanted))
+    };
+    let open = prefix.begun().filter(|step| prefix.is_open(*step) && !is_over(*step));
+    open.filter_map(|step| match (&*prefix.opening(step)?.body, prefix.result(step)?) {
+        (Body::AskSent { message, .. }, Body::AskResolved { outcome, .. }) => match &**outcome {
+            AskOutcome::TimedOut { handle, last_seq } => Some((message, handle.as_ref(), *last_seq)),
             _ => None,
         },
         _ => None,
     })
-    .next()
+    .find(|(question, handle, _)| is_meant(question, *handle))
+    .map(|(_, handle, last_seq)| (handle, last_seq))
 }

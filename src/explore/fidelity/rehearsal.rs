@@ -182,7 +182,7 @@ impl Room {
             Request::Deliver { .. } => Reply::Accepted(false),
             Request::Signal { .. } => Reply::Signalled(Signalled::Repeated),
             Request::Get { artifact } => Reply::Bytes(self.artifacts.get(artifact).cloned()),
-            request => return answers::of_others(&self.prefix, request, self.time()),
+            request => return answers::of_others(&self.prefix, &self.log.borrow(), request, self.time()),
         })
     }
 
