@@ -1,6 +1,6 @@
 //! The contract cases that concern value types and the store, through the public surface: the typed contracts
 //! over a local store. Numbers are those of the list of contract cases; a number that is not here concerns the
-//! runtime, supervision or pub/sub, or is shown beside the code (21–23 effect ids, 57 turns of tenants).
+//! runtime, or is shown beside the code (21–23 effect ids, 57 turns of tenants).
 
 use std::cell::Cell;
 use std::future::Future;
@@ -101,6 +101,45 @@ impl Bench {
     fn seqs(&self, run: RunId, from: i64) -> Vec<i64> {
         let entries = ready(self.store.read(run, Seq::new(from).unwrap()));
         entries.iter().map(|entry| entry.seq.get()).collect()
+    }
+
+    /// The run at an address whose mail makes it, leased.
+    fn root(&self, address: &str) -> Lease {
+        self.deliver(address, "m1", "shop");
+        self.lease("w1")
+    }
+
+    fn reserve(&self, parent: &Lease, step: u32, child: &str) -> Reserved {
+        ready(self.store.reserve(parent.key.clone(), Step(step), agent(child)))
+    }
+
+    /// What a parent's worker does to spawn a child: reserve, announce, create.
+    fn spawn(&self, parent: &Lease, step: u32, child: &str) -> RunId {
+        let Reserved::Reserved { child_run, .. } = self.reserve(parent, step, child) else {
+            panic!("the child is free");
+        };
+        let spec = (*ready(self.store.spec(child_run)).expect("the child is known")).clone();
+        let boot = message(&format!("{}.{step}", parent.key.run), parent.spec.agent.as_str());
+        let opening = Opening { step: Step(step), group: None, call: CallKind::Spawn, digest: Digest(0) };
+        let announced = Body::ChildSpawned { opening, spec: Box::new(spec.clone()), boot: boot.clone() };
+        let last = ready(self.store.last_seq(parent.key.run));
+        ready(self.store.append(parent.key.run, announced.into(), last)).unwrap();
+        assert_eq!(ready(self.store.create(spec, Some(boot))), Ok(Created::Created));
+        child_run
+    }
+
+    fn spend(&self, run: RunId, key: u64, tokens: u64) -> u64 {
+        let amounts = Spend { tokens, ..Spend::default() };
+        ready(self.store.spend(run, EffectId(key), amounts)).spent.tokens
+    }
+
+    fn spent(&self, run: RunId) -> u64 {
+        ready(self.store.totals(run)).spent.tokens
+    }
+
+    /// How many runs hold a unit of a budget.
+    fn units(&self) -> usize {
+        self.store.look(|memory| memory.runs().filter(|run| memory.holds_unit(run.spec.run)).count())
     }
 
     fn pending_count(&self, at: &str) -> u64 {
@@ -455,6 +494,99 @@ fn a_timer_wakes_not_before_its_time_and_then_at_once() {
     assert_eq!(bench.lease("w1").woken_by, [Trigger::Wakeup(Wakeup::Timer { at: until })]);
 }
 
+/// Cases 76 and 77.
+#[test]
+fn a_spawned_child_is_announced_and_finds_its_first_message() {
+    let bench = Bench::new();
+    let parent = bench.root("assistant/ann");
+    let child = bench.spawn(&parent, 0, "assistant/helper");
+    let announced = &ready(bench.store.read(parent.key.run, Seq::FIRST))[0].body;
+    assert!(matches!(&**announced, Body::ChildSpawned { spec, .. } if spec.run == child));
+    let lease = bench.lease("w1");
+    assert_eq!((lease.key.run, lease.spec.parent), (child, Some(parent.key.run)));
+    assert_eq!(ids(&bench.drain(&lease)), [format!("{}.0", parent.key.run)]);
+}
+
+/// Case 81, as far as the store goes: the addresses that a spawn by type derives are all free.
+#[test]
+fn two_parents_have_children_of_one_type_at_two_addresses() {
+    let bench = Bench::new();
+    let parents = [bench.root("assistant/ann"), bench.root("assistant/bob")];
+    let children = parents.map(|parent| {
+        let address = format!("assistant/{}.0", parent.key.run);
+        let child = bench.spawn(&parent, 0, &address);
+        (address.clone(), ready(bench.store.run_of(agent(&address))) == Some(child))
+    });
+    assert_ne!(children[0].0, children[1].0);
+    assert!(children.iter().all(|(_, is_there)| *is_there));
+}
+
+/// Case 82.
+#[test]
+fn the_whole_tree_sees_the_budget_of_its_root() {
+    for tokens in [42, 77] {
+        let bench = Bench::new();
+        let limits = Limits { tokens: Some(tokens), ..Limits::default() };
+        bench.register("root", SpecDefaults { limits, ..SpecDefaults::default() });
+        let root = bench.root("root");
+        bench.spawn(&root, 0, "assistant/child");
+        let child = bench.lease("w1");
+        let below = bench.spawn(&child, 0, "assistant/below");
+        for run in [root.key.run, child.key.run, below] {
+            assert_eq!(ready(bench.store.totals(run)).limits.tokens, Some(tokens));
+        }
+    }
+}
+
+/// Case 83.
+#[test]
+fn a_tree_of_three_runs_has_a_root_and_two_children() {
+    let bench = Bench::new();
+    let spawn_budget = SpawnBudget { max_agents: 3 };
+    bench.register("root", SpecDefaults { spawn_budget, ..SpecDefaults::default() });
+    let root = bench.root("root");
+    bench.spawn(&root, 0, "assistant/1");
+    bench.spawn(&root, 1, "assistant/2");
+    let denied = Reserved::Denied { reason: "the tree has its 3 runs".into() };
+    assert_eq!(bench.reserve(&root, 2, "assistant/3"), denied);
+    assert_eq!(ready(bench.store.run_of(agent("assistant/3"))), None);
+}
+
+/// Case 84.
+#[test]
+fn units_are_given_out_and_come_back() {
+    let bench = Bench::new();
+    let root = bench.root("assistant/ann");
+    let children = [bench.spawn(&root, 0, "assistant/1"), bench.spawn(&root, 1, "assistant/2")];
+    let mut units = vec![bench.units()];
+    for child in children {
+        ready(bench.store.return_unit(child));
+        units.push(bench.units());
+    }
+    assert_eq!(units, [3, 2, 1]);
+}
+
+/// Cases 87 and 88.
+#[test]
+fn what_is_spent_adds_up_from_zero_each_key_once() {
+    let bench = Bench::new();
+    let run = bench.root("assistant/ann").key.run;
+    assert_eq!(bench.spent(run), 0);
+    assert_eq!([bench.spend(run, 1, 5), bench.spend(run, 2, 6), bench.spend(run, 1, 5)], [5, 11, 11]);
+    assert_eq!(bench.spent(run), 11);
+}
+
+/// Cases 89 and 90.
+#[test]
+fn parent_and_child_have_one_account_and_strangers_their_own() {
+    let bench = Bench::new();
+    let (parent, stranger) = (bench.root("assistant/ann"), bench.root("assistant/bob"));
+    let child = bench.spawn(&parent, 0, "assistant/helper");
+    assert_eq!(bench.spend(child, 1, 5), 5);
+    assert_eq!(bench.spend(stranger.key.run, 2, 3), 3);
+    assert_eq!([parent.key.run, child, stranger.key.run].map(|run| bench.spent(run)), [5, 5, 3]);
+}
+
 /// Case 91, as far as the store goes.
 #[test]
 fn a_cancelled_pending_run_is_leased_and_its_worker_told() {
@@ -464,6 +596,26 @@ fn a_cancelled_pending_run_is_leased_and_its_worker_told() {
     ready(bench.store.cancel(run, "enough".into()));
     assert_eq!(bench.status(run), RunStatus::Pending);
     assert_eq!(bench.lease("w1").cancel_requested.as_deref(), Some("enough"));
+}
+
+/// Case 93, as far as the store goes: what is published is delivered to whom the graph names.
+#[test]
+fn two_followers_without_a_run_are_both_woken_by_one_message() {
+    let bench = Bench::new();
+    let topic: TopicId = "news".parse().unwrap();
+    let stamp = Stamp { ts: bench.now.get(), step: Step(0) };
+    for follower in ["assistant/bob", "assistant/ann", "assistant/bob"] {
+        ready(bench.store.follow(agent(follower), topic.clone(), stamp));
+    }
+    let followers = ready(bench.store.followers_of(topic.clone()));
+    assert_eq!(followers, [agent("assistant/ann"), agent("assistant/bob")]);
+    assert_eq!(ready(bench.store.following(agent("assistant/ann"))), [topic]);
+    for follower in followers {
+        assert!(bench.deliver(follower.as_str(), "news-1", "assistant/editor"));
+    }
+    let leases = ready(bench.store.lease(worker("w1"), 9, Span::ZERO));
+    assert_eq!(leases.len(), 2);
+    assert!(leases.iter().all(|lease| ids(&bench.drain(lease)) == ["news-1"]));
 }
 
 /// Cases 95 and 96: mail before the first drain makes one run, which sees it all.

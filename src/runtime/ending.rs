@@ -118,7 +118,7 @@ async fn approach(hold: &Hold, ending: Ending) {
     hold.append(&Arc::new(orphans.unwrap_or(Body::Ended(ending)))).await;
 }
 
-/// What becomes of the children that live, if there are any: with a cancelled run all are cancelled.
+/// What becomes of the children that live, if there are any, as long as no cancel of the run says otherwise.
 fn orphans(hold: &Hold, ending: &Ending) -> Option<Body> {
     let log = hold.log.borrow();
     let live = log.live_children().filter_map(|child| match &*child.spawned {
@@ -128,8 +128,8 @@ fn orphans(hold: &Hold, ending: &Ending) -> Option<Body> {
     let (mut cancel, mut detach) = (Vec::new(), Vec::new());
     for (run, retention) in live {
         match retention {
-            Retention::Permanent if log.cancel.is_none() => detach.push(run),
-            Retention::Permanent | Retention::Run => cancel.push(run),
+            Retention::Permanent => detach.push(run),
+            Retention::Run => cancel.push(run),
         }
     }
     let is_needed = !cancel.is_empty() || !detach.is_empty();

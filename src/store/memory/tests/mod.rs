@@ -1,10 +1,13 @@
 //! Tests of the transitions, contract by contract, and the laws that hold under any sequence of calls.
 
+mod budget;
 mod inbox;
 mod laws;
+mod nursery;
 mod scheduler;
 mod signals;
 mod sleep;
+mod trees;
 
 use super::{Config, Memory, SerialIds, Surroundings};
 use crate::history::Change;
@@ -165,6 +168,14 @@ pub fn child_done(number: u128) -> Wakeup {
     Wakeup::ChildDone { child_run: RunId::from_parts(9, number), result_ref: None }
 }
 
+pub fn subscription() -> Subscription {
+    Subscription { follower: agent("a"), topic: "news".parse().unwrap() }
+}
+
+pub fn stamp(micros: i64) -> Stamp {
+    Stamp { ts: Timestamp::from_micros(micros), step: Step(0) }
+}
+
 #[test]
 fn a_clock_that_steps_back_is_taken_for_the_latest_time() {
     let (mut bench, lease) = Bench::running();
@@ -187,6 +198,11 @@ fn a_store_that_was_reset_is_as_if_new() {
         bench.signal(&lease, "go", "s1");
         bench.ask(Request::Put { bytes: (*b"x").into() });
         bench.ask(Request::Record { result: EffectResult::in_doubt(EffectId(1)) });
+        for (step, to) in [(0, "a/child"), (1, "nobody")] {
+            bench.ask(Request::Reserve { lease: lease.key.clone(), step: Step(step), agent: agent(to) });
+        }
+        bench.ask(Request::Follow { subscription: subscription(), stamp: stamp(1) });
+        bench.ask(Request::Spend { run: lease.key.run, key: EffectId(1), amounts: Spend::default() });
         bench.release(&lease, Release::Ended(RunStatus::Completed));
         format!("{:?} {:?}", bench.store, bench.changes)
     };
@@ -222,6 +238,16 @@ fn what_no_store_ever_heard_of_has_a_reply_and_changes_nothing() {
         (Request::Cancel { run, reason: "x".into() }, Reply::Done),
         (Request::Lease { worker: worker_id("w1"), capacity: 5, wait: LEASE }, Reply::Leases(vec![])),
         (Request::Heartbeat { lease: lease.clone() }, Reply::Heartbeat(Heartbeat::Lost)),
+        (
+            Request::Reserve { lease: lease.clone(), step: Step(0), agent: agent("a/x") },
+            Reply::Reserved(Reserved::Lost),
+        ),
+        (Request::ReturnUnit { run }, Reply::Done),
+        (Request::Detach { run }, Reply::Done),
+        (Request::FollowersOf { topic: subscription().topic }, Reply::Agents(vec![])),
+        (Request::Following { agent: agent("a") }, Reply::Topics(vec![])),
+        (Request::Spend { run, key: EffectId(1), amounts: Spend::default() }, Reply::Account(Account::default())),
+        (Request::Totals { run }, Reply::Account(Account::default())),
         (Request::Release { lease, how: Release::Pending }, Reply::Released(Released::Lost)),
         (Request::Status { run }, Reply::View(None)),
         (Request::Pending, Reply::Queue(vec![])),

@@ -1,8 +1,11 @@
 //! One law per contract, under any sequence of calls: the store agrees with a model that is too simple to be
 //! wrong in the same way.
 
+mod follow;
 mod inbox;
+mod kin;
 mod naive;
+mod nursery;
 mod scheduler;
 
 use std::collections::btree_map::Entry;
