@@ -93,11 +93,7 @@ pub fn claimed(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, step: Step, tol
     if !asks || state.claim(step).is_some() || !matches!(told, Some(Claimed::TimedOut)) {
         return;
     }
-    let question = state.log.bodies().find_map(|body| match body {
-        Body::AskSent { opening, message, .. } if opening.step == step => message.correlation.as_deref(),
-        _ => None,
-    });
-    let answer = question.and_then(|correlation| state.signal(&reply_id(correlation)));
+    let answer = answer_to(facts, run, step).and_then(|answer| state.signal(&answer));
     if answer.is_some_and(|answer| answer.accepted.is_some() && answer.claimed.is_none()) {
         judge.violated(
             Rule::AskTruth,
@@ -105,6 +101,14 @@ pub fn claimed(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, step: Step, tol
             format_args!("step {step} was told that its time is over, and its answer was there"),
         );
     }
+}
+
+/// The signal that answers the question of a step.
+pub fn answer_to(facts: &Facts, run: RunAt, step: Step) -> Option<Name> {
+    facts.runs[run].log.bodies().find_map(|body| match body {
+        Body::AskSent { opening, message, .. } if opening.step == step => message.correlation.as_deref().map(reply_id),
+        _ => None,
+    })
 }
 
 /// At an `ask.resolved`, as applied. `ask-once`: it ends a question that is open. `ask-truth`: it says what the claim of

@@ -227,13 +227,13 @@ impl Log {
 
     /// What `orphans.resolved` says: how the run will end, whom to cancel and whom to detach.
     pub fn decision(&self) -> Option<(&Ending, &[RunId], &[RunId])> {
-        let decision = |body| match body {
-            &Body::OrphansResolved { ref ending, ref cancel, ref detach } => {
-                Some((ending, cancel.as_slice(), detach.as_slice()))
-            }
+        if !self.resolved {
+            return None;
+        }
+        self.bodies().find_map(|body| match body {
+            Body::OrphansResolved { ending, cancel, detach } => Some((ending, cancel.as_slice(), detach.as_slice())),
             _ => None,
-        };
-        self.bodies().filter(|_| self.resolved).find_map(decision)
+        })
     }
 
     /// The entries' contents, in order.

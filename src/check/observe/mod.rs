@@ -162,7 +162,9 @@ fn sent_by_worker(facts: &mut Facts, judge: &mut Judge<'_>, worker: WorkerAt, wh
         What::Deliver { to, mail, .. } => pubsub::sends(facts, judge, worker, *to, *mail),
         What::FollowersOf { topic } => pubsub::asks(facts, judge, worker, *topic),
         What::Perform { run, step, effect } => effects::performs(facts, judge, *run, *step, *effect),
-        What::Ack { run, .. } | What::Release { run, .. } => leases::epilogue(facts, judge, worker, *run),
+        What::Ack { run, .. } | What::Release { run, .. } | What::ReturnUnit { run } => {
+            leases::epilogue(facts, judge, worker, *run);
+        }
         What::Lease { wait, .. } => {
             facts.longest_poll = facts.longest_poll.max(*wait);
             facts.workers[worker].busy += 1;

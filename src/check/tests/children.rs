@@ -352,18 +352,14 @@ pub const PAIRS: &[Pair] = &[
     },
     Pair {
         invariant: "wake-not-lost",
-        case: "a run lies down for an end that stood in its log when it was taken up",
+        case: "a run lies down for an end that stands in its log",
         violates: |h| {
             family(h);
             h.child_completes(2);
-            h.secs(31);
-            h.steal("w2", 1, 1);
-            h.append("w2", 1, Body::RunResumed(lease_entry(1)));
-            h.append("w2", 1, suspended(&[Wait::Child(run(2))]));
+            h.append("w1", 1, suspended(&[Wait::Child(run(2))]));
         },
         nearly: |h| {
-            family(h);
-            h.child_completes(2);
+            ended(h);
             h.append("w1", 1, suspended(&[Wait::Child(run(2))]));
         },
     },
