@@ -4,7 +4,7 @@
 use super::facts::{Facts, How, RunAt, What};
 use super::scheduler::queue::satisfied;
 use super::verdict::{Judge, Rule};
-use crate::kernel::{Body, CallKind, Step, Wait};
+use crate::kernel::{Body, CallKind, RunId, Step, Wait};
 
 /// `wake-not-lost`, at a `run.suspended`: for each wait that is open in the log the list holds what ends it. Of a
 /// signal the log does not tell the name, so any will do. As applied.
@@ -31,16 +31,27 @@ pub fn lies_down(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, waits: &[Wait
         }
     }
     let children = waits.iter().filter_map(|wait| match wait {
-        Wait::Child(child) => facts.runs[run].log.child(*child),
+        Wait::Child(child) => Some(*child),
         _ => None,
     });
-    for child in children.filter(|child| child.completed) {
+    for child in children.filter(|child| is_known_end(facts, run, *child)) {
         judge.violated(
             Rule::WakeNotLost,
             facts.name(run),
-            format_args!("it lies down to wait for run {}, whose end stands in its log", child.run),
+            format_args!("it lies down to wait for run {child}, whose end stood in its log when it was taken up"),
         );
     }
+}
+
+/// Whether the end of a child stood in a log before its last lease entry: then nobody will wake the run for it. One that
+/// came later is still woken for, or will be.
+fn is_known_end(facts: &Facts, run: RunAt, child: RunId) -> bool {
+    let log = &facts.runs[run].log;
+    if !log.child(child).is_some_and(|child| child.completed) {
+        return false;
+    }
+    let is_end = |body: &&Body| matches!(body, Body::ChildCompleted { result, .. } if result.run_id == child);
+    log.bodies().skip_while(|body| !is_end(body)).any(|body| body.lease_entry().is_some())
 }
 
 /// `cause-first`, when a run falls asleep by a release, as applied: over the wait list that its `run.suspended` holds,

@@ -5,11 +5,10 @@ use super::sometimes::Sometimes;
 use super::verdict::{Judge, Rule};
 use crate::kernel::{Account, CallKind, EffectResult, EffectStatus, Json, Limits, Opening, Spend, Step};
 
-/// What a recorded result of a model costs; `None` where its value is kept apart.
-fn price(result: &EffectResult) -> Option<Spend> {
+/// What a recorded result of a model costs. What was used stays in sight where the rest of its value is kept apart.
+fn price(result: &EffectResult) -> Spend {
     let part = |name: &str| result.value.get("usage").and_then(|usage| usage.get(name)?.as_u64()).unwrap_or(0);
-    let whole = Spend { tokens: part("tokens"), cost_micros: part("cost_micros"), turns: 1 };
-    result.artifact_ref.is_none().then_some(whole)
+    Spend { tokens: part("tokens"), cost_micros: part("cost_micros"), turns: 1 }
 }
 
 /// The limit that is reached.
@@ -37,7 +36,7 @@ pub fn spends(facts: &Facts, judge: &mut Judge<'_>, call: &Call) {
     let ok = known.standing.as_ref().filter(|result| result.status == EffectStatus::Ok);
     let own = known.is_model && known.intent.is_some_and(|(intended, _)| intended == run);
     let due = ok.filter(|_| own).map(price);
-    if due.is_none_or(|due| due.is_some_and(|due| due != amounts)) {
+    if due != Some(amounts) {
         judge.violated(
             Rule::SpendExact,
             facts.name(run),

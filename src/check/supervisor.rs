@@ -263,11 +263,11 @@ pub fn detached(facts: &Facts, judge: &mut Judge<'_>, run: RunAt) {
     }
 }
 
-/// `spawn-budget`, when a run was released as ended, as applied: it holds no unit, where its tree had others, and none of
-/// its children is still reserved.
+/// `spawn-budget`, when a run was released as ended, as applied: it holds no unit, and none of its children is still
+/// reserved.
 pub fn released(facts: &Facts, judge: &mut Judge<'_>, run: RunAt) {
     let state = &facts.runs[run].kin;
-    if state.unit && (state.parent.is_some() || !state.children.is_empty()) {
+    if state.unit {
         judge.violated(
             Rule::SpawnBudget,
             facts.name(run),

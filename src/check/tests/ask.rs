@@ -14,7 +14,7 @@ fn question() -> Message {
 }
 
 /// Run 1 has asked, and the question has arrived.
-fn asked(history: &mut History) {
+pub fn asked(history: &mut History) {
     history.begun();
     let opening = opening(0, CallKind::Ask);
     let limit = Span::from_secs(60);
@@ -27,7 +27,7 @@ fn asked(history: &mut History) {
 }
 
 /// Run 2 has got the question.
-fn heard(history: &mut History) {
+pub fn heard(history: &mut History) {
     asked(history);
     let arrival = history.last_arrival();
     let lease = history.lease("w2", 2, 0);
@@ -43,19 +43,19 @@ fn reply(step: u32, answer: i64) -> Body {
 }
 
 /// Run 2 replies 7, as the entry behind its batch.
-fn replied(history: &mut History) {
+pub fn replied(history: &mut History) {
     heard(history);
     history.append("w2", 2, reply(0, 7));
 }
 
-fn outcome(answer: i64, last_seq: i64) -> AskOutcome {
+pub fn outcome(answer: i64, last_seq: i64) -> AskOutcome {
     let output = Some(json!(answer).into());
     let (run_id, status, error, metadata) = (run(2), RunStatus::Running, None, Json::empty());
     let result = RunResult { run_id, status, output, error, metadata };
     AskOutcome::Replied { result, last_seq: Seq::new(last_seq).unwrap() }
 }
 
-fn by_end(status: RunStatus) -> AskOutcome {
+pub fn by_end(status: RunStatus) -> AskOutcome {
     let last_seq = Seq::new(2).unwrap();
     match status {
         RunStatus::Completed => {
@@ -68,37 +68,37 @@ fn by_end(status: RunStatus) -> AskOutcome {
     }
 }
 
-fn answers(history: &mut History, outcome: &AskOutcome, told: Signalled) {
+pub fn answers(history: &mut History, outcome: &AskOutcome, told: Signalled) {
     let payload = json!(outcome).into();
     let request = Request::Signal { run: run(1), name: "reply:1.0".into(), payload, id: "reply:1.0".into() };
     history.call(worker("w2"), request, Reply::Signalled(told), &[]);
 }
 
-fn claims(history: &mut History, told: Option<Claimed>) {
+pub fn claims(history: &mut History, told: Option<Claimed>) {
     // Its limit, a minute behind the entry that asks.
     let until = Some(Timestamp::from_micros(0));
     let wait = ClaimWait { signal: Some("reply:1.0".into()), until };
     history.call(worker("w1"), Request::Claim { run: run(1), step: Step(0), wait }, Reply::Claimed(told), &[]);
 }
 
-fn given(outcome: &AskOutcome) -> Option<Claimed> {
+pub fn given(outcome: &AskOutcome) -> Option<Claimed> {
     let id: Name = "reply:1.0".into();
     Some(Claimed::Signal { id: id.clone(), name: id, payload: json!(outcome).into() })
 }
 
-fn resolves(history: &mut History, outcome: AskOutcome) {
+pub fn resolves(history: &mut History, outcome: AskOutcome) {
     history.append("w1", 1, Body::AskResolved { step: Step(0), outcome: Box::new(outcome) });
 }
 
 /// Run 1 has got the reply of run 2.
-fn resolved(history: &mut History) {
+pub fn resolved(history: &mut History) {
     replied(history);
     answers(history, &outcome(7, 2), Signalled::Buffered);
     claims(history, given(&outcome(7, 2)));
     resolves(history, outcome(7, 2));
 }
 
-fn nobody() -> AskOutcome {
+pub fn nobody() -> AskOutcome {
     AskOutcome::TimedOut { handle: None, last_seq: Seq::EMPTY }
 }
 
@@ -108,6 +108,7 @@ fn handle(agent: AgentId) -> AskOutcome {
 }
 
 fn target_goes(history: &mut History) {
+    history.returns_unit("w2", 2);
     let settled = Change::Settled { agent: helper(2), message: question().id, dead: false };
     let request = Request::Ack { agent: helper(2), message: question().id, run: run(2) };
     history.call(worker("w2"), request, Reply::Done, &[settled]);

@@ -9,20 +9,20 @@ use crate::history::{Actor, Event, Phase};
 use crate::kernel::*;
 
 /// Run 1 has a child that runs.
-fn family(history: &mut History) {
+pub fn family(history: &mut History) {
     history.parent(5);
     history.spawns(0, child(2));
     history.child_begins(child(2));
 }
 
 /// The child's log is closed, and its unit is back.
-fn ended(history: &mut History) {
+pub fn ended(history: &mut History) {
     family(history);
     history.append("w2", 2, completed());
     history.returns_unit("w2", 2);
 }
 
-fn parent_sleeps(history: &mut History) {
+pub fn parent_sleeps(history: &mut History) {
     history.append("w1", 1, joins(1, 2, None));
     history.sleeps(&[Wait::Child(run(2))]);
 }
@@ -352,14 +352,18 @@ pub const PAIRS: &[Pair] = &[
     },
     Pair {
         invariant: "wake-not-lost",
-        case: "a run lies down for an end that stands in its log",
+        case: "a run lies down for an end that stood in its log when it was taken up",
         violates: |h| {
             family(h);
             h.child_completes(2);
-            h.append("w1", 1, suspended(&[Wait::Child(run(2))]));
+            h.secs(31);
+            h.steal("w2", 1, 1);
+            h.append("w2", 1, Body::RunResumed(lease_entry(1)));
+            h.append("w2", 1, suspended(&[Wait::Child(run(2))]));
         },
         nearly: |h| {
-            ended(h);
+            family(h);
+            h.child_completes(2);
             h.append("w1", 1, suspended(&[Wait::Child(run(2))]));
         },
     },
@@ -441,7 +445,7 @@ fn replanted() -> crate::history::Change {
 }
 
 /// Run 1 waits five seconds for its child, in vain.
-fn times_out(history: &mut History) {
+pub fn times_out(history: &mut History) {
     family(history);
     history.append("w1", 1, joins(1, 2, Some(Span::from_secs(5))));
     history.secs(6);

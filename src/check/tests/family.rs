@@ -119,11 +119,6 @@ impl History {
         self.append("w2", number, Body::MsgReceived { step: None, messages });
     }
 
-    pub fn returns_unit(&mut self, name: &str, number: u128) {
-        let request = Request::ReturnUnit { run: run(number) };
-        self.call(worker(name), request, Reply::Done, &[Change::Returned { run: run(number) }]);
-    }
-
     pub fn tells(&mut self, number: u128, result: RunResult) {
         self.append_from(worker("w2"), 1, notice(result));
         self.wakes_parent(number, &[]);
@@ -159,7 +154,6 @@ impl History {
 
     /// Run 1 ends behind its terminal entry.
     pub fn parent_goes(&mut self, status: RunStatus) {
-        self.returns_unit("w1", 1);
         self.ack("w1", "m1", 1);
         self.released_as(status);
     }

@@ -356,7 +356,14 @@ impl History {
         self.released_as(RunStatus::Completed);
     }
 
+    pub fn returns_unit(&mut self, name: &str, number: u128) {
+        let returned = Change::Returned { run: run(number) };
+        self.call(worker(name), Request::ReturnUnit { run: run(number) }, Reply::Done, &[returned]);
+    }
+
+    /// Run 1 gives its unit back and is released as ended.
     pub fn released_as(&mut self, status: RunStatus) {
+        self.returns_unit("w1", 1);
         self.release("w1", 1, 0, Release::Ended(status), &[moved(run(1), RunStatus::Running, status)]);
     }
 
@@ -400,6 +407,7 @@ impl History {
         self.append("w2", 99, Body::RunStarted(LeaseEntry { agent: agent.clone(), ..lease_entry(0) }));
         self.append("w2", 99, received(&[("p", arrival.0)]));
         self.append("w2", 99, completed());
+        self.returns_unit("w2", 99);
         let settled = Change::Settled { agent: agent.clone(), message: "p".into(), dead: false };
         self.call(worker("w2"), Request::Ack { agent, message: "p".into(), run: probe }, Reply::Done, &[settled]);
         let ended = [moved(probe, RunStatus::Running, RunStatus::Completed)];

@@ -132,6 +132,7 @@ pub const PAIRS: &[Pair] = &[
             h.deliver("m2", &[]);
             h.append("w1", 1, completed());
             h.ack("w1", "m1", 1);
+            h.returns_unit("w1", 1);
             let ended = [moved(run(1), RunStatus::Running, RunStatus::Completed), made(2)];
             h.release("w1", 1, 0, Release::Ended(RunStatus::Completed), &ended);
         },

@@ -68,12 +68,12 @@ fn answered(history: &mut History) {
     history.append("w1", 1, result(0, said(0, 60)));
 }
 
-fn refuses(history: &mut History, step: u32, limit: &str) {
+pub fn refuses(history: &mut History, step: u32, limit: &str) {
     history.logs(step, CallKind::Model, json!({ "refused": "BudgetExhausted", "limit": limit }));
 }
 
 /// 120 of 100 tokens are spent.
-fn exhausted(history: &mut History) {
+pub fn exhausted(history: &mut History) {
     answered(history);
     history.append("w1", 1, asks_model(1));
     history.record("w1", said(1, 60));

@@ -15,23 +15,23 @@ fn refusal(step: u32) -> Body {
 }
 
 /// Step 0 is refused a child because the tree is full.
-fn refused(history: &mut History) {
+pub fn refused(history: &mut History) {
     history.parent(1);
     history.ask_for(0, 2, denied(), &[]);
 }
 
-fn reserved(history: &mut History) {
+pub fn reserved(history: &mut History) {
     history.parent(3);
     history.reserves(0, 2);
 }
 
-fn announced(history: &mut History) {
+pub fn announced(history: &mut History) {
     reserved(history);
     history.append("w1", 1, spawned(0, child(2)));
 }
 
 /// The tree has room for two; the child's log is closed, and its unit not back.
-fn full(history: &mut History) {
+pub fn full(history: &mut History) {
     history.parent(2);
     history.spawns(0, child(2));
     history.child_begins(child(2));
@@ -229,6 +229,21 @@ pub const PAIRS: &[Pair] = &[
             h.returns_unit("w2", 2);
             h.tells(2, told(2, RunStatus::Completed));
             h.child_goes(2, RunStatus::Completed);
+        },
+    },
+    Pair {
+        invariant: "spawn-budget",
+        case: "a root is released with its unit",
+        violates: |h| {
+            h.begun();
+            h.append("w1", 1, completed());
+            h.ack("w1", "m1", 1);
+            let ended = RunStatus::Completed;
+            h.release("w1", 1, 0, Release::Ended(ended), &[moved(run(1), RunStatus::Running, ended)]);
+        },
+        nearly: |h| {
+            h.begun();
+            h.completes();
         },
     },
     Pair {

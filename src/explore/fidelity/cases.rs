@@ -167,6 +167,7 @@ fn artifacts(store: &Memory, cases: &[Case]) -> BTreeMap<ArtifactRef, Arc<[u8]>>
     let wanted: BTreeSet<ArtifactRef> = entries
         .filter_map(|entry| match &*entry.body {
             Body::ToolResult { result, .. } => result.artifact_ref.clone(),
+            Body::ChildCompleted { result_ref, .. } => result_ref.clone(),
             _ => None,
         })
         .collect();
@@ -208,7 +209,11 @@ pub(super) fn changes(log: &Log) -> Vec<(Log, Step)> {
     let kept: Log = log[..length].into();
     let steps: Vec<Step> = kept.iter().filter_map(|entry| Some(entry.body.opening()?.step)).collect();
     let next = steps.last().map_or(Step(0), |last| last.next());
-    let returned = log.get(length).is_some_and(|entry| matches!(&*entry.body, Body::Ended(Ending::Completed { .. })));
+    let returns = |body: &Body| match body {
+        Body::Ended(ending) | Body::OrphansResolved { ending, .. } => matches!(ending, Ending::Completed { .. }),
+        _ => false,
+    };
+    let returned = log.get(length).is_some_and(|entry| returns(&entry.body));
     let mut changes: Vec<_> = steps.into_iter().map(|step| (kept.clone(), step)).collect();
     if let Some(last) = kept.last().filter(|_| returned) {
         let opening = Opening { step: next, group: None, call: CallKind::Log, digest: Digest(0) };
@@ -227,6 +232,11 @@ pub(super) fn changed(log: &Log, step: Step) -> Log {
             let mut body = (*entry.body).clone();
             if let Body::ToolCalled { opening, .. }
             | Body::MessageSent { opening, .. }
+            | Body::TopicPublished { opening, .. }
+            | Body::ReplySent { opening, .. }
+            | Body::AskSent { opening, .. }
+            | Body::ChildSpawned { opening, .. }
+            | Body::SpawnDenied { opening, .. }
             | Body::TimerSet { opening, .. }
             | Body::StepValue { opening, .. } = &mut body
             {

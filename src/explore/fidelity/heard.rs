@@ -124,5 +124,15 @@ pub(super) fn is_barred(value: &Json) -> bool {
 
 /// A recorded refusal, or doubt.
 pub(super) fn is_denial(value: &Json) -> bool {
-    matches!(code(value), Some("Refused" | "InDoubt"))
+    let recorded = [
+        "Refused",
+        "InDoubt",
+        "Malformed",
+        "BudgetExhausted",
+        "SpawnDenied",
+        "NotAChild",
+        "UnknownRun",
+        "NotAQuestion",
+    ];
+    code(value).is_some_and(|code| recorded.contains(&code))
 }

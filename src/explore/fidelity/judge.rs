@@ -1,22 +1,17 @@
-//! What a replay may ask for: nothing but what the first step that is not done still needs, and then the next decision.
-
-use std::fmt::Write as _;
-
-use serde_json::json;
+//! Whether a replay follows its log: what it asks for is allowed (`walk`), and it comes to the log's next decision.
 
 use super::nature::Nature;
-use super::prefix::{Next, Prefix, in_words};
+use super::prefix::{Next, Prefix};
 use super::rehearsal::Seen;
+use super::walk::{entry_in_words, told, walk};
 use crate::history::Asked;
-use crate::kernel::{
-    Body, CallKind, ClaimWait, EffectId, Ending, Json, Name, Perform, Policy, Release, Request, RunId, Step,
-};
+use crate::kernel::{Body, CallKind, Ending, Request, RunSpec, Step};
 
 /// Judges a replay that must follow its log. The error says what was wrong.
 pub(super) fn follows(prefix: &Prefix, seen: &Seen, nature: Nature) -> Result<(), String> {
     let decision = walk(prefix, seen)?;
-    if prefix.cancelled && !seen.entered.is_empty() {
-        return Err("its agent was entered though the log holds a cancel".to_owned());
+    if (prefix.cancelled || prefix.resolved.is_some()) && !seen.entered.is_empty() {
+        return Err("its agent was entered though the log holds a cancel, or how the run will end".to_owned());
     }
     match decision {
         None if seen.endless => Err("it does not come to rest".to_owned()),
@@ -47,6 +42,12 @@ pub(super) fn is_caught(prefix: &Prefix, seen: &Seen, step: Step) -> Result<(), 
                 | Request::Nack { .. }
                 | Request::Deliver { .. }
                 | Request::Signal { .. }
+                | Request::FollowersOf { .. }
+                | Request::Follow { .. }
+                | Request::Unfollow { .. }
+                | Request::Create { .. }
+                | Request::Cancel { .. }
+                | Request::Read { .. }
                 | Request::Get { .. }
         ),
         Asked::Outside(_) => false,
@@ -62,149 +63,17 @@ pub(super) fn is_caught(prefix: &Prefix, seen: &Seen, step: Step) -> Result<(), 
     }
 }
 
-/// Goes through what a replay asked for. Gives the entry that it would have decided on, if it came so far.
-fn walk<'s>(prefix: &Prefix, seen: &'s Seen) -> Result<Option<&'s Body>, String> {
-    let mut walk = Walk { prefix, has_lease_entry: false, looked_up: Vec::new(), done: Vec::new() };
-    let mut decision = None;
-    for asked in &seen.asked {
-        match asked {
-            Asked::Store(Request::Append { body, .. }) => {
-                if !walk.appends(body)? {
-                    decision.get_or_insert(&**body);
-                }
-            }
-            Asked::Store(request) if walk.allows(request) => {}
-            Asked::Outside(perform) if walk.allows_perform(perform) => {}
-            other => return Err(format!("it {}", told(other))),
-        }
-    }
-    Ok(decision)
-}
-
-struct Walk<'a> {
-    prefix: &'a Prefix,
-    has_lease_entry: bool,
-    looked_up: Vec<EffectId>,
-    /// Steps that were carried out.
-    done: Vec<Step>,
-}
-
-impl Walk<'_> {
-    /// Whether an append belongs to what the prefix has begun; false for the next decision.
-    fn appends(&mut self, body: &Body) -> Result<bool, String> {
-        let prefix = self.prefix;
-        let is_closed = prefix.ending().is_some();
-        if body.lease_entry().is_some() && !self.has_lease_entry && !is_closed {
-            self.has_lease_entry = true;
-            return Ok(true);
-        }
-        if !self.has_lease_entry || body.lease_entry().is_some() || is_closed {
-            return Err(format!("it appended {} out of turn", entry_in_words(body)));
-        }
-        let recorded = match body {
-            Body::MsgReceived { step: None, .. } => prefix.batch().filter(|_| !prefix.has_batch),
-            body if body.opening().is_none() => match body.step() {
-                Some(step) => prefix.result(step).filter(|_| prefix.is_open(step)),
-                None => return Ok(false),
-            },
-            _ => return Ok(false),
-        };
-        if recorded == Some(body) {
-            return Ok(true);
-        }
-        Err(format!("it appended {} that the log does not hold there", entry_in_words(body)))
-    }
-
-    /// Whether a request belongs to what the prefix has begun and does not show as done.
-    fn allows(&mut self, request: &Request) -> bool {
-        let prefix = self.prefix;
-        let has_ended = prefix.ending().is_some();
-        match request {
-            Request::Get { .. } => true,
-            Request::Ack { .. } => has_ended,
-            Request::Nack { failure, message, .. } => {
-                let parked = !self.has_lease_entry && prefix.parked == Some(*failure);
-                (has_ended || parked) && prefix.mail.contains(message)
-            }
-            Request::Release { how: Release::Ended(status), .. } => {
-                prefix.ending().is_some_and(|ending| ending.status() == *status)
-            }
-            Request::Deliver { .. } | Request::Signal { .. } => self.carries_out(request),
-            _ if !self.has_lease_entry => false,
-            Request::Drain { .. } => !prefix.has_batch || prefix.open_receives().next().is_some(),
-            Request::Claim { step, wait, .. } => prefix.is_open(*step) && is_wait_of(prefix, *step, wait),
-            Request::Lookup { effect } => {
-                self.looked_up.push(*effect);
-                prefix.open_effect(*effect).is_some()
-            }
-            Request::Record { result } => {
-                let policy = self.undecided(result.effect_id);
-                result.is_in_doubt() && (policy == Some(Policy::AtMostOnce) || (policy.is_some() && prefix.cancelled))
-            }
-            _ => false,
-        }
-    }
-
-    /// The policy of an effect of which log and journal say nothing but that it was intended.
-    fn undecided(&self, effect: EffectId) -> Option<Policy> {
-        let step = self.prefix.open_effect(effect)?;
-        if self.prefix.result(step).is_some() || !self.looked_up.contains(&effect) {
-            return None;
-        }
-        match &*self.prefix.opening(step)?.body {
-            Body::ToolCalled { policy, .. } => Some(*policy),
-            _ => None,
-        }
-    }
-
-    fn allows_perform(&self, perform: &Perform) -> bool {
-        let policy = self.undecided(perform.effect.id);
-        let opening = self.prefix.opening(perform.step).map(|entry| &*entry.body);
-        let is_recorded = matches!(opening, Some(Body::ToolCalled { effect, .. }) if *effect == perform.effect);
-        is_recorded && policy.is_some_and(|policy| policy != Policy::AtMostOnce) && !self.prefix.cancelled
-    }
-
-    /// Whether a request carries out, for the first time here, a step that was only announced.
-    fn carries_out(&mut self, request: &Request) -> bool {
-        let prefix = self.prefix;
-        let announces = |step: &Step| match (prefix.opening(*step).map(|entry| &*entry.body), request) {
-            (Some(Body::MessageSent { to, message, .. }), Request::Deliver { to: receiver, message: sent, .. }) => {
-                (to, message) == (receiver, sent)
-            }
-            (Some(Body::StepValue { opening, value }), Request::Signal { run, name, payload, id }) => {
-                opening.call == CallKind::Signal && is_signal(value, *run, name, payload, id)
-            }
-            _ => false,
-        };
-        let announced = prefix.begun().rev().take_while(|step| prefix.is_last(*step)).find(announces);
-        match announced {
-            Some(step) if !self.done.contains(&step) => {
-                self.done.push(step);
-                true
-            }
-            _ => false,
-        }
-    }
-}
-
-fn is_signal(value: &Json, run: RunId, name: &Name, payload: &Json, id: &Name) -> bool {
-    **value == json!({ "run": run.to_string(), "name": **name, "payload": **payload, "id": **id })
-}
-
-/// Whether a claim asks for the wait that the log began, to the same instant.
-fn is_wait_of(prefix: &Prefix, step: Step, wait: &ClaimWait) -> bool {
-    let Some(entry) = prefix.opening(step) else { return false };
-    match &*entry.body {
-        Body::TimerSet { limit, .. } => wait.until == limit.map(|limit| entry.ts + limit),
-        _ => false,
-    }
-}
-
 /// Compares a decision with the next one of the log.
 fn is_expected(prefix: &Prefix, decision: &Body, nature: Nature) -> Result<(), String> {
+    if let Some((ending, _)) = &prefix.resolved {
+        return match decision {
+            Body::Ended(end) if end == ending => Ok(()),
+            other => Err(format!("the log says how the run will end, and it went on to {}", entry_in_words(other))),
+        };
+    }
     if prefix.cancelled {
         return match decision {
-            Body::Ended(_) => Ok(()),
+            Body::Ended(_) | Body::OrphansResolved { .. } => Ok(()),
             other => Err(format!("the log holds a cancel, and it went on to {}", entry_in_words(other))),
         };
     }
@@ -216,7 +85,8 @@ fn is_expected(prefix: &Prefix, decision: &Body, nature: Nature) -> Result<(), S
     }
     let Next::Decided(places) = prefix.next() else { return Ok(()) };
     let mut decided = places.iter().map(|place| prefix.body(*place));
-    let is_stumble = |body: &Body| matches!(body, Body::RunRetrying { .. } | Body::Ended(_));
+    let is_stumble =
+        |body: &Body| matches!(body, Body::RunRetrying { .. } | Body::Ended(_) | Body::OrphansResolved { .. });
     if decided.clone().any(|body| is_same(body, decision) || (nature.stumbles && is_stumble(body))) {
         return Ok(());
     }
@@ -224,35 +94,37 @@ fn is_expected(prefix: &Prefix, decision: &Body, nature: Nature) -> Result<(), S
     Err(format!("it went on to {}, where the log went on to {wanted}", entry_in_words(decision)))
 }
 
-/// Whether two entries are the same decision; a random value is drawn anew until it is recorded.
+/// Whether two entries are the same decision. A random value is drawn anew until it is recorded, a run's state and the
+/// children that live are looked up anew, and so is what is to become of them; the deadline of the run is not known here.
 fn is_same(one: &Body, other: &Body) -> bool {
+    if let (Some(one), Some(other)) = (end_of(one), end_of(other)) {
+        return one == other;
+    }
     match (one.opening(), other.opening()) {
-        (Some(begun), Some(wanted)) if matches!(begun.call, CallKind::Random | CallKind::Uuid) => begun == wanted,
-        _ => one == other,
+        (Some(begun), Some(wanted)) if is_looked_up(begun.call) => begun == wanted,
+        _ => one == other || is_same_child(one, other),
     }
 }
 
-fn entry_in_words(body: &Body) -> String {
-    let mut text = body.kind().to_owned();
-    if let Some(opening) = body.opening() {
-        let _ = write!(text, ": {}", in_words(opening));
-    } else if let Some(step) = body.step() {
-        let _ = write!(text, " of step {step}");
-    }
+const fn is_looked_up(call: CallKind) -> bool {
+    matches!(call, CallKind::Random | CallKind::Uuid | CallKind::Status | CallKind::ChildrenOf)
+}
+
+const fn end_of(body: &Body) -> Option<&Ending> {
     match body {
-        Body::Ended(Ending::Completed { output, .. }) => drop(write!(text, " with {}", **output)),
-        Body::Ended(Ending::Failed { error, .. }) => drop(write!(text, ": {error}")),
-        _ => {}
+        Body::Ended(ending) | Body::OrphansResolved { ending, .. } => Some(ending),
+        _ => None,
     }
-    text
 }
 
-fn told(asked: &Asked) -> String {
-    match asked {
-        Asked::Outside(perform) => {
-            format!("asked the outside for `{}` (step {}) again", perform.effect.kind, perform.step)
-        }
-        Asked::Store(Request::Append { body, .. }) => format!("appended {}", entry_in_words(body)),
-        Asked::Store(request) => format!("called {}", request.method()),
-    }
+fn is_same_child(one: &Body, other: &Body) -> bool {
+    let (
+        Body::ChildSpawned { opening, spec, boot },
+        Body::ChildSpawned { opening: other_opening, spec: other_spec, boot: other_boot },
+    ) = (one, other)
+    else {
+        return false;
+    };
+    let spec = RunSpec { parent_deadline: other_spec.parent_deadline, ..(**spec).clone() };
+    (opening, boot, &spec) == (other_opening, other_boot, &**other_spec)
 }

@@ -2,8 +2,8 @@
 //!
 //! When a schedule is over, the log of each run is cut off at any place, and what is left of it is given to the real
 //! runtime with the real agent, over a store that answers from the log and an outside that never answers
-//! (`rehearsal`). What it asks for is judged (`judge`) by the judge's own reading of the log (`prefix`). What agents
-//! got while the schedule was played is compared with the logs, too (`heard`).
+//! (`rehearsal`, `answers`). What it asks for is judged (`judge`, `walk`) by the judge's own reading of the log
+//! (`prefix`). What agents got while the schedule was played is compared with the logs, too (`heard`).
 //!
 //! An agent that differs from its log is had by changing the log: one recorded step is given another digest, as if the
 //! agent that wrote it had been another one.
@@ -11,6 +11,7 @@
 //! A rehearsal costs about as much as its prefix is long, so their number is bounded ([`ENTRIES_MOST`]): of more
 //! prefixes an even share is taken.
 
+mod answers;
 mod cases;
 mod heard;
 mod judge;
@@ -19,6 +20,7 @@ mod prefix;
 mod rehearsal;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 use crate::check::Invariant;
 use crate::history::Record;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::kernel::{
-    Attempt, Body, CallKind, EffectId, Ending, FailureCode, MessageId, Opening, RunLogEntry, Step, Version,
+    Attempt, Body, CallKind, EffectId, Ending, FailureCode, Message, MessageId, Opening, RunId, RunLogEntry, Step,
+    Version,
 };
 
 /// A step that a prefix begins: the places of its entries in the log.
@@ -36,6 +37,10 @@ pub(super) struct Prefix {
     pub mail: Vec<MessageId>,
     /// Whether a cancel was requested.
     pub cancelled: bool,
+    /// How the run will end, and which children it lets go, once that is decided.
+    pub resolved: Option<(Ending, Vec<RunId>)>,
+    /// The children announced, by their steps, and whether the prefix says how each ended.
+    pub children: BTreeMap<RunId, (Step, bool)>,
 }
 
 /// What an agent, or its runtime, decided next.
@@ -60,6 +65,8 @@ impl Prefix {
             has_batch: false,
             mail: Vec::new(),
             cancelled: false,
+            resolved: None,
+            children: BTreeMap::new(),
         };
         for (place, entry) in log.iter().take(length).enumerate() {
             prefix.add(place, &entry.body);
@@ -79,11 +86,17 @@ impl Prefix {
             }
             Body::CancelRequested { .. } => self.cancelled = true,
             Body::RunRetrying { failure, .. } => self.parked = Some(*failure),
+            Body::OrphansResolved { ending, detach, .. } => self.resolved = Some((ending.clone(), detach.clone())),
+            Body::ChildSpawned { opening, spec, .. } => {
+                self.children.insert(spec.run, (opening.step, false));
+            }
+            Body::ChildCompleted { result, .. } => self.completes(place, result.run_id),
             _ => {}
         }
         match (body.opening(), body.step()) {
             (Some(opening), _) => {
-                self.steps.entry(opening.step).or_insert(Begun { opening: place, result: None });
+                let result = self.completion_of(body).filter(|completed| *completed < place);
+                self.steps.entry(opening.step).or_insert(Begun { opening: place, result });
             }
             (None, Some(step)) => {
                 if let Some(begun) = self.steps.get_mut(&step) {
@@ -92,6 +105,61 @@ impl Prefix {
             }
             (None, None) => {}
         }
+    }
+
+    /// The end of a child ends every wait for it.
+    fn completes(&mut self, place: usize, child: RunId) {
+        if let Some((_, is_over)) = self.children.get_mut(&child) {
+            *is_over = true;
+        }
+        let log = &self.log;
+        let waits = self.steps.values_mut().filter(|begun| joined(&log[begun.opening].body) == Some(child));
+        waits.for_each(|begun| begun.result = begun.result.or(Some(place)));
+    }
+
+    /// Where the log, prefix or rest, tells the end of the child that this entry waits for.
+    fn completion_of(&self, body: &Body) -> Option<usize> {
+        let child = joined(body)?;
+        let tells =
+            |entry: &RunLogEntry| matches!(&*entry.body, Body::ChildCompleted { result, .. } if result.run_id == child);
+        self.log.iter().position(tells)
+    }
+
+    /// The run whose log it is.
+    pub fn run(&self) -> Option<RunId> {
+        Some(self.log.first()?.run_id)
+    }
+
+    /// The entry by which the log, prefix or rest, begins a step.
+    pub fn recorded(&self, step: Step) -> Option<&Body> {
+        let begins = |body: &&Body| body.opening().is_some_and(|opening| opening.step == step);
+        self.log.iter().map(|entry| &*entry.body).find(begins)
+    }
+
+    /// The first step that the prefix does not begin.
+    pub fn next_step(&self) -> Step {
+        (0..).map(Step).find(|step| !self.steps.contains_key(step)).expect("there are more steps than entries")
+    }
+
+    /// Whether a wait of the prefix has not ended there.
+    pub fn waits(&self) -> bool {
+        self.begun().any(|step| {
+            self.is_open(step) && !matches!(self.opening(step).map(|entry| &*entry.body), Some(Body::ToolCalled { .. }))
+        })
+    }
+
+    /// The questions that were received and have no reply in the prefix.
+    pub fn open_questions(&self) -> impl Iterator<Item = &Message> {
+        let bodies = || self.entries().iter().map(|entry| &*entry.body);
+        let received = bodies().filter_map(|body| match body {
+            Body::MsgReceived { messages, .. } => Some(messages),
+            _ => None,
+        });
+        let asked = received.flatten().map(|received| &received.message).filter(|message| message.reply_to.is_some());
+        let replies = move |asked: &Message| {
+            bodies().any(|body| matches!(body, Body::ReplySent { question, .. } if question.id == asked.id))
+        };
+        asked.filter(move |asked| !replies(asked))
     }
 
     /// The entries of the prefix.
@@ -119,10 +187,12 @@ impl Prefix {
         Some(&self.log[self.steps.get(&step)?.opening])
     }
 
-    /// Whether a step of the prefix is an effect or a wait that has not ended there.
+    /// Whether a step of the prefix is an effect, a question or a wait that has not ended there.
     pub fn is_open(&self, step: Step) -> bool {
         let Some(begun) = self.steps.get(&step) else { return false };
-        begun.result.is_none() && matches!(self.body(begun.opening), Body::ToolCalled { .. } | Body::TimerSet { .. })
+        let is_long =
+            matches!(self.body(begun.opening), Body::ToolCalled { .. } | Body::TimerSet { .. } | Body::AskSent { .. });
+        begun.result.is_none() && is_long
     }
 
     /// The step of an effect that has not ended in the prefix.
@@ -153,7 +223,11 @@ impl Prefix {
 
     /// The entry by which the log, prefix or rest, ends a step.
     pub fn result(&self, step: Step) -> Option<&Body> {
-        let ends = |body: &&Body| body.opening().is_none() && body.step() == Some(step);
+        let child = self.opening(step).and_then(|entry| joined(&entry.body));
+        let ends = |body: &&Body| match body {
+            Body::ChildCompleted { result, .. } => Some(result.run_id) == child,
+            body => body.opening().is_none() && body.step() == Some(step),
+        };
         self.log.iter().map(|entry| &*entry.body).find(ends)
     }
 
@@ -184,7 +258,10 @@ impl Prefix {
                     return Next::Decided(decided);
                 }
                 Body::CancelRequested { .. } | Body::Ended(_) => return Next::Untold,
-                body if body.opening().is_some() || matches!(body, Body::RunHalted { .. }) => {
+                Body::OrphansResolved { ending, .. } if !is_of_agent(ending) => return Next::Untold,
+                body if body.opening().is_some()
+                    || matches!(body, Body::RunHalted { .. } | Body::OrphansResolved { .. }) =>
+                {
                     decided.push(place);
                     return Next::Decided(decided);
                 }
@@ -199,10 +276,16 @@ impl Prefix {
 const fn is_of_agent(ending: &Ending) -> bool {
     match ending {
         Ending::Completed { .. } => true,
-        Ending::Failed { code, .. } => {
-            !matches!(code, FailureCode::DeadlineExceeded | FailureCode::Poisoned | FailureCode::BudgetExhausted)
-        }
+        Ending::Failed { code, .. } => !matches!(code, FailureCode::DeadlineExceeded | FailureCode::Poisoned),
         Ending::Cancelled { .. } => false,
+    }
+}
+
+/// The child that an entry begins to wait for.
+const fn joined(body: &Body) -> Option<RunId> {
+    match body {
+        Body::TimerSet { child, .. } => *child,
+        _ => None,
     }
 }
 

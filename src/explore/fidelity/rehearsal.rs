@@ -10,12 +10,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Wake, Waker};
 
+use super::answers;
 use super::prefix::Prefix;
 use crate::history::Asked;
 use crate::kernel::{
-    Appended, ArtifactRef, Attempt, Body, Calling, Claimed, ConcurrentAppend, Drained, Heartbeat, Host, Json, Lease,
-    LeaseKey, Message, Name, Outside, Perform, Performed, Reply, Request, RunId, RunLogEntry, RunSpec, Seq, Signalled,
-    Span, Step, Store, Task, Term, Timestamp, WorkerId,
+    Appended, ArtifactRef, Attempt, Body, Calling, ConcurrentAppend, Drained, Heartbeat, Host, Json, Lease, LeaseKey,
+    Message, Name, Outside, Perform, Performed, Reply, Request, RunId, RunLogEntry, RunSpec, Seq, Signalled, Span,
+    Step, Store, Task, Term, Timestamp, WorkerId,
 };
 use crate::runtime::{Agents, Registration, Settings, Worker};
 use crate::scenario::{Alias, Code, Stage};
@@ -171,14 +172,9 @@ impl Room {
             }
             Request::Append { run, body, expected } if *run == self.spec.run => return self.append(body, *expected),
             Request::Drain { .. } => Reply::Drained(self.drain()?),
-            Request::Claim { step, .. } if self.prefix.is_open(*step) => match self.prefix.result(*step)? {
-                Body::SignalReceived { name, id, payload, .. } => {
-                    let (id, name, payload) = (id.clone(), name.clone(), payload.clone());
-                    Reply::Claimed(Some(Claimed::Signal { id, name, payload }))
-                }
-                Body::TimerFired { .. } => Reply::Claimed(Some(Claimed::TimedOut)),
-                _ => return None,
-            },
+            Request::Claim { step, .. } if self.prefix.is_open(*step) => {
+                Reply::Claimed(Some(answers::claimed(&self.prefix, *step)?))
+            }
             Request::Lookup { effect } => Reply::Looked(match self.prefix.result(self.prefix.open_effect(*effect)?) {
                 Some(Body::ToolResult { result, .. }) => Some(result.clone()),
                 _ => None,
@@ -186,7 +182,7 @@ impl Room {
             Request::Deliver { .. } => Reply::Accepted(false),
             Request::Signal { .. } => Reply::Signalled(Signalled::Repeated),
             Request::Get { artifact } => Reply::Bytes(self.artifacts.get(artifact).cloned()),
-            _ => return None,
+            request => return answers::of_others(&self.prefix, &self.log.borrow(), request, self.time()),
         })
     }
 

@@ -97,6 +97,11 @@ impl Subject {
             if place > 0 {
                 self.shape.push(' ');
             }
+            if let Some((shape, numbers)) = spawned(word) {
+                self.shape.push_str(&shape);
+                self.numbers.extend(numbers);
+                continue;
+            }
             let (before, digits) = word.rsplit_once('#').map_or(("", word), |(before, digits)| (before, digits));
             match digits.parse() {
                 Ok(number) => {
@@ -113,6 +118,17 @@ impl Subject {
         let each = self.numbers.iter().zip(&other.numbers);
         each.fold(0, |sum, (left, right)| sum + left.abs_diff(*right))
     }
+}
+
+/// The name of a child spawned by type, of its address, or of a message that a run sent, taken apart: `hand/boss#1.0#1`
+/// is a run of `hand`, whoever spawned it where.
+fn spawned(word: &str) -> Option<(String, Vec<u64>)> {
+    let (_, behind) = word.split_once('#')?;
+    let (kind, _) = word.split_once(['/', '#'])?;
+    let numbers: Vec<u64> = behind.split(['#', '.']).rev().map_while(|number| number.parse().ok()).collect();
+    let is_run = word.rfind('#') > word.rfind('.');
+    let has_step = behind.contains('.');
+    (has_step && numbers.len() >= 2).then(|| (format!("{kind}{}", if is_run { "#" } else { ".#" }), numbers))
 }
 
 #[cfg(test)]
@@ -152,6 +168,9 @@ mod tests {
             ("billing#2 / lease 0 / granted", "billing#1 / lease 0 / granted"),
             ("w2 / clock", "w1 / clock"),
             ("a#1 / lease 0 / perform card step 4 / try 1", "a#1 / lease 0 / perform card step 2 / try 1"),
+            ("hand/lead/boss#1.0#1.2#1 / lease 0 / read / try 1", "hand#1 / lease 0 / read / try 1"),
+            ("hand/lead/boss#1.0#1.2#1 / lease 0 / read / try 1", "hand/boss#1.4#1 / lease 0 / read / try 1"),
+            ("a#1 / lease 0 / deliver a#1.4 to b / try 1", "a#1 / lease 0 / deliver a#1.3 to b / try 1"),
         ];
         for (old, new) in cases {
             assert_eq!(moved(old, &[new], Reach::Anywhere, 0).as_deref(), Some(new));

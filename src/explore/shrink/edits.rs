@@ -2,6 +2,8 @@
 //!
 //! An edit need not give a valid scenario: what is not valid is passed over at no cost.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 /// A smaller document is offered; whether it is taken, or why there must be no more.
@@ -42,6 +44,7 @@ pub(super) fn offer_all<S>(document: &mut Value, offer: &mut Offer<'_, S>) -> Re
     for key in edits.keys("/agents") {
         edits.without_member("/agents", &key)?;
     }
+    edits.straight()?;
     edits.workers()?;
     edits.bare_agents()?;
     let scripts = edits.scripts();
@@ -139,6 +142,26 @@ impl<S> Edits<'_, '_, S> {
             return self.items("/runtime/workers");
         }
         self.fewer("/runtime/workers")
+    }
+
+    /// Mail straight to those whom others spawn: the levels of a tree above them may be needed for nothing.
+    fn straight(&mut self) -> Result<(), S> {
+        for nth in 0..self.length("/inputs") {
+            let place = format!("/inputs/{nth}/to");
+            let mut went = true;
+            while went {
+                went = false;
+                let mut below = BTreeSet::new();
+                let to = self.document.pointer(&place).and_then(Value::as_str).and_then(|to| to.split('/').next());
+                to.into_iter().for_each(|to| spawned(&self.document["agents"][to], &mut below));
+                for kind in below {
+                    if !went {
+                        went = self.put(&place, json!(kind))?;
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Agents that are their steps and nothing else.
@@ -274,6 +297,20 @@ fn is_script(value: &Value) -> bool {
     value.as_array().is_some_and(|items| !items.is_empty() && items.iter().all(Value::is_object))
 }
 
+/// The types that are spawned somewhere in a value.
+fn spawned(value: &Value, types: &mut BTreeSet<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| spawned(item, types)),
+        Value::Object(members) => {
+            let of_type = |target: &Value| target["type"].as_str().or(target.as_str()).map(str::to_owned);
+            let target = members.get("spawn").and_then(of_type);
+            types.extend(target.and_then(|target| Some(target.split('/').next()?.to_owned())));
+            members.values().for_each(|member| spawned(member, types));
+        }
+        _ => {}
+    }
+}
+
 /// Whether a reference to `name`, or to a part of it, stands somewhere in a value.
 fn refers_to(value: &Value, name: &str) -> bool {
     match value {
@@ -334,6 +371,38 @@ mod tests {
         };
         let charge = json!([{ "effect": "card", "args": { "m": 2 } }]);
         assert_eq!(left(document(), &charges)["agents"], json!({ "shop": charge }));
+    }
+
+    #[test]
+    fn mail_goes_straight_to_who_is_needed_at_the_bottom_of_a_tree() {
+        let document = json!({
+            "agents": {
+                "boss": [ { "all": [ { "spawn": { "type": "lead" } } ], "as": "x" } ], "lead": [ { "spawn": "hand/one" } ],
+                "hand": [ { "effect": "card" } ]
+            },
+            "inputs": [ { "to": "boss", "id": "1" } ]
+        });
+        // As a reader has it: who is written to, or spawned, is there.
+        let is_whole = |found: &Value| {
+            let named = |kind: &str| {
+                found["inputs"][0]["to"] == kind || found["agents"].to_string().contains(&format!("\"{kind}"))
+            };
+            let is_there = |kind: &str| found["agents"].get(kind).is_some() || !named(kind);
+            let mut types = BTreeSet::new();
+            spawned(&found["agents"], &mut types);
+            let to = found["inputs"][0]["to"].as_str().unwrap_or_default().to_owned();
+            let reaches = found["agents"][&to].to_string();
+            let hand = to == "hand" || reaches.contains("hand/one") || reaches.contains("lead");
+            types.iter().all(|kind| found["agents"].get(kind).is_some())
+                && is_there(&to)
+                && hand
+                && found["agents"]["hand"][0]["effect"] == "card"
+        };
+        let all = left(document, &is_whole);
+        assert_eq!(
+            all,
+            json!({ "agents": { "hand": [{ "effect": "card" }] }, "inputs": [{ "to": "hand", "id": "1" }] })
+        );
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The judge can find something: rehearsals that are doctored, logs and histories that are forged.
 
+mod others;
+
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -38,7 +40,11 @@ struct Ran {
 }
 
 fn ran(steps: &str) -> Ran {
-    let scenario = scenario(steps);
+    played(&scenario(steps))
+}
+
+/// What the first run of a scenario, one of the agent `a`, was like in the calm schedule.
+fn played(scenario: &Scenario) -> Ran {
     let mut heard = Heard::default();
     let mut events = Vec::new();
     let mut log = Vec::new();
@@ -54,7 +60,7 @@ fn ran(steps: &str) -> Ran {
         (spec, log) = (Some(first.clone()), remains.store.log(first.run).to_vec());
     };
     let options = Options { sites: false, trace: Some(&mut note), remains: Some(&mut keep) };
-    Runner::new(&scenario).play(&Schedule::Calm, options);
+    Runner::new(scenario).play(&Schedule::Calm, options);
     let props = Props {
         spec: Arc::new(spec.expect("there is a run")),
         code: scenario.agents["a"].code.clone(),
