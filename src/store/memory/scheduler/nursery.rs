@@ -4,6 +4,8 @@
 //! for ever. A reserved run is the live one at its address: mail waits for it, signals are buffered, a cancel
 //! sets its flag; but it is not queued until its parent, having announced it, creates it.
 
+use std::sync::Arc;
+
 use super::run::{Run, RunNo, State};
 use super::{Scheduler, Transition};
 use crate::history::Change;
@@ -131,16 +133,15 @@ impl Scheduler {
 
     /// Makes a run that is no root, and all below it that is no tree of its own already, a tree.
     pub fn detach(&mut self, run: RunId, at: &mut Transition<'_>) {
-        let is_own = |trees: &super::trees::Trees, no: RunNo| trees.root(no) == no;
-        let Some(top) = self.by_id.get(&run).copied().filter(|no| !is_own(&self.trees, *no)) else { return };
+        let Some(top) = self.by_id.get(&run).copied().filter(|no| !self.trees.is_root(*no)) else { return };
         let mut subtree = vec![top];
         let mut reached = 0;
         while let Some(no) = subtree.get(reached).copied() {
             reached += 1;
             self.trees.replant(no, top);
-            std::sync::Arc::make_mut(&mut self.runs[no].spec).tree = run;
+            Arc::make_mut(&mut self.runs[no].spec).tree = run;
             at.changes.push(Change::Replanted { run: self.runs[no].spec.run, tree: run });
-            subtree.extend(self.children(no).filter(|child| !is_own(&self.trees, *child)));
+            subtree.extend(self.children(no).filter(|child| !self.trees.is_root(*child)));
         }
     }
 

@@ -36,6 +36,11 @@ impl Trees {
         self.member(no).root
     }
 
+    /// Whether the run is the root of a tree.
+    pub fn is_root(&self, no: RunNo) -> bool {
+        self.root(no) == no
+    }
+
     /// How many units the tree of this root has given out.
     pub fn units(&self, root: RunNo) -> u32 {
         self.member(root).units
