@@ -143,9 +143,7 @@ pub fn asks(facts: &mut Facts, judge: &Judge<'_>, worker: WorkerAt, topic: Topic
 }
 
 fn under_way(facts: &Facts, mail: MailAt) -> Option<PublicationAt> {
-    if facts.publications.iter().next().is_none() {
-        return None;
-    }
+    facts.publications.iter().next()?;
     facts.publication(facts.mails[mail].id.as_ref()?)
 }
 
