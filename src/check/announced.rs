@@ -20,15 +20,16 @@ pub fn accepted(facts: &Facts, judge: &mut Judge<'_>, call: &Call) {
     }
     match &call.what {
         What::Deliver { to, mail, .. } => {
-            let is_announced = facts.mails[*mail].announced.is_some() || pubsub::delivered(facts, judge, *to, *mail);
-            if !is_announced {
-                let sender = facts.party_name(call.from);
-                judge.violated(
-                    Rule::AnnouncedDone,
-                    facts.mail_name(*mail),
-                    format_args!("{sender} delivered it, but no log announces it"),
-                );
+            let announced = facts.mails[*mail].announced.is_some();
+            if announced || pubsub::delivered(facts, judge, *to, *mail) {
+                return;
             }
+            let sender = facts.party_name(call.from);
+            judge.violated(
+                Rule::AnnouncedDone,
+                facts.mail_name(*mail),
+                format_args!("{sender} delivered it, but no log announces it"),
+            );
         }
         What::Signal { run, id, .. } => {
             let known = facts.runs[*run].signal(id).is_some_and(|signal| signal.announced.is_some());

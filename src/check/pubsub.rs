@@ -143,7 +143,6 @@ pub fn asks(facts: &mut Facts, judge: &Judge<'_>, worker: WorkerAt, topic: Topic
 }
 
 fn under_way(facts: &Facts, mail: MailAt) -> Option<PublicationAt> {
-    // Most worlds have none, and then no id is looked at.
     facts.publications.iter().next()?;
     facts.publication(facts.mails[mail].id.as_ref()?)
 }
