@@ -439,8 +439,10 @@ impl Words<'_> {
             Request::Reserve { agent, step, .. } => format!("reserve {} step {step}", self.aliases.agent(agent)),
             Request::ReturnUnit { run: target } => format!("return_unit {}", run(target)),
             Request::Detach { run: target } => format!("detach {}", run(target)),
-            Request::Follow { subscription, stamp } => format!("follow {} step {}", subscription.topic, stamp.step),
-            Request::Unfollow { subscription, stamp } => format!("unfollow {} step {}", subscription.topic, stamp.step),
+            Request::Follow { subscription, stamp } | Request::Unfollow { subscription, stamp } => {
+                let follower = self.aliases.agent(&subscription.follower);
+                format!("{} {} for {follower} step {}", request.method(), subscription.topic, stamp.step)
+            }
             Request::FollowersOf { topic } => format!("followers_of {topic}"),
             Request::Spend { key, .. } => format!("spend {}", self.effect(*key)),
             Request::Spec { run: target } => format!("spec {}", run(target)),
