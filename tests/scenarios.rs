@@ -1,5 +1,6 @@
 //! The scenarios that are shipped: what they promise calm, and that their faults are lively enough.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use chronodrome::check::{Cells, Moments};
@@ -32,6 +33,25 @@ fn every_scenario_is_small_enough_for_exhaust_or_has_a_small_one_beside_it() {
         let outcome = Runner::new(&scenario).play(&Schedule::Calm, Options { sites: true, ..Options::default() });
         let small = file.with_file_name(format!("{}-small.json", scenario.name));
         assert!(outcome.sites.len() < SITES_MAX || small.exists(), "{file:?} has {} sites", outcome.sites.len());
+    }
+}
+
+/// A list of deviations names its sites in words: two sites of one name would be struck both.
+#[test]
+fn no_two_sites_of_a_schedule_have_one_name() {
+    for file in files() {
+        let scenario = Scenario::load(&file).unwrap();
+        let mut runner = Runner::new(&scenario);
+        for schedule in [Schedule::Calm, Schedule::Seed(0), Schedule::Seed(1), Schedule::Seed(2)] {
+            let outcome = runner.play(&schedule, Options { sites: true, ..Options::default() });
+            let mut names = BTreeSet::new();
+            let twice: Vec<_> = outcome.sites.iter().filter(|site| !names.insert(&site.name)).collect();
+            assert!(
+                twice.is_empty(),
+                "{file:?} {schedule:?}: {:?}",
+                twice.iter().map(|site| &site.name).collect::<Vec<_>>()
+            );
+        }
     }
 }
 
