@@ -369,7 +369,7 @@ fn the_failure_that_the_readme_tells_is_found_and_plays_again() {
     assert_eq!(found.code, Some(1), "{}", found.out);
     let readme =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).expect("there is a README");
-    for told in ["effect-idempotent-once", "all 401 schedules", "26 sites", "13 schedules"] {
+    for told in ["effect-idempotent-once", "all 421 schedules", "27 sites", "13 schedules"] {
         assert!(found.out.contains(told) && readme.contains(told), "{told}: {}", found.out);
     }
     let written = fs::read_dir(place.path("reports")).expect("a file is written").next().expect("there is one");

@@ -20,7 +20,8 @@ pub fn accepted(facts: &Facts, judge: &mut Judge<'_>, call: &Call) {
     }
     match &call.what {
         What::Deliver { to, mail, .. } => {
-            if facts.mails[*mail].announced.is_none() && !pubsub::delivered(facts, judge, *to, *mail) {
+            let is_announced = facts.mails[*mail].announced.is_some() || pubsub::delivered(facts, judge, *to, *mail);
+            if !is_announced {
                 let sender = facts.party_name(call.from);
                 judge.violated(
                     Rule::AnnouncedDone,

@@ -35,7 +35,7 @@ async fn request(store: &dyn Store, host: &dyn Host, run: RunId, reason: &Name) 
     if foreign::write(store, host, run, &body, |entry| family.note(entry)).await {
         family.is_cancelled = true;
     }
-    family.to_cancel()
+    family.doomed()
 }
 
 /// What a log says about the children of its run.
@@ -64,7 +64,7 @@ impl Family {
         matches!(&*entry.body, Body::CancelRequested { .. } | Body::Ended(_))
     }
 
-    fn to_cancel(self) -> Vec<(RunSpec, Message)> {
+    fn doomed(self) -> Vec<(RunSpec, Message)> {
         let Family { live, detached, is_cancelled, .. } = self;
         live.into_values().filter(|(spec, _)| is_cancelled || !detached.contains(&spec.run)).collect()
     }

@@ -244,6 +244,9 @@ impl Aliases {
 
     /// A message's id with the run in it, if there is one, by its alias.
     fn message(&self, id: &MessageId) -> String {
+        if let Some(answered) = id.strip_prefix("reply:") {
+            return format!("reply:{}", self.message(&answered.into()));
+        }
         match id.split_once('.').and_then(|(run, rest)| Some((run.parse::<RunId>().ok()?, rest))) {
             Some((run, rest)) => format!("{}.{rest}", self.name_of(run)),
             None => id.to_string(),
@@ -314,6 +317,7 @@ pub(super) fn run_of(request: &Request) -> Option<RunId> {
         | Request::Ack { run, .. }
         | Request::Nack { run, .. }
         | Request::Claim { run, .. }
+        | Request::ReturnUnit { run }
         | Request::Spend { run, .. }
         | Request::Totals { run }
         | Request::Timer { run, .. } => Some(*run),
@@ -437,11 +441,11 @@ impl Words<'_> {
             Request::Resume { run: target } => format!("resume {}", run(target)),
             Request::Cancel { run: target, .. } => format!("cancel {}", run(target)),
             Request::Reserve { agent, step, .. } => format!("reserve {} step {step}", self.aliases.agent(agent)),
-            Request::ReturnUnit { run: target } => format!("return_unit {}", run(target)),
             Request::Detach { run: target } => format!("detach {}", run(target)),
             Request::Follow { subscription, stamp } | Request::Unfollow { subscription, stamp } => {
-                let follower = self.aliases.agent(&subscription.follower);
-                format!("{} {} for {follower} step {}", request.method(), subscription.topic, stamp.step)
+                let Subscription { follower, topic } = subscription;
+                let follower = self.aliases.agent(follower);
+                format!("{} {topic} for {follower} step {}", request.method(), stamp.step)
             }
             Request::FollowersOf { topic } => format!("followers_of {topic}"),
             Request::Spend { key, .. } => format!("spend {}", self.effect(*key)),
@@ -470,11 +474,9 @@ impl Words<'_> {
     /// The name of a call to the store.
     pub fn store(&self, who: Who, request: &Request, nth: u32) -> Name {
         let what = self.request(request);
-        let what = match (who, request) {
+        let what = match (who, run_of(request)) {
             // Of a run that the worker does not hold.
-            (Who::Worker(_), Request::Append { run, .. } | Request::Read { run, .. }) => {
-                format!("{what} of {}", self.aliases.name_of(*run))
-            }
+            (Who::Worker(_), Some(run)) => format!("{what} of {}", self.aliases.name_of(run)),
             _ => what,
         };
         format!("{} / {what} / try {}", self.who(who), nth + 1).into()

@@ -155,10 +155,11 @@ fn denied_parent(calls: impl Fn() -> Vec<SpawnCall> + 'static) -> impl Agent {
 
 #[test]
 fn a_refused_child_leaves_no_trace_but_its_refusal_and_every_replay_hears_the_same() {
-    let taken = || vec![SpawnCall::at(agent("sleeper/x"), Json::null()); 2];
-    let unknown = || vec![SpawnCall::at(agent("nobody"), Json::null())];
-    let many = || vec![of_type("sleeper"), of_type("sleeper"), of_type("sleeper")];
-    let cases: [(fn() -> Vec<SpawnCall>, _); 3] = [
+    type Wanted = fn() -> Vec<SpawnCall>;
+    let taken: Wanted = || vec![SpawnCall::at(agent("sleeper/x"), Json::null()); 2];
+    let unknown: Wanted = || vec![SpawnCall::at(agent("nobody"), Json::null())];
+    let many: Wanted = || vec![of_type("sleeper"), of_type("sleeper"), of_type("sleeper")];
+    let cases = [
         (taken, json!(["spawned", "address `sleeper/x` is taken"])),
         (unknown, json!(["no agent type `nobody` is registered"])),
         (many, json!(["spawned", "spawned", "the tree has its 3 runs"])),
@@ -368,7 +369,7 @@ fn the_deadline_of_a_parent_is_that_of_its_children() {
             world.ending(run)
         );
     }
-    assert_eq!(world.ask(world.store.spec(children(&world, run)[0])).unwrap().parent_deadline.is_some(), true);
+    assert!(world.ask(world.store.spec(children(&world, run)[0])).unwrap().parent_deadline.is_some());
 }
 
 #[test]
