@@ -22,7 +22,7 @@ impl Seat {
         if self.hold.log.borrow().result(step).is_none() {
             let (to, message, until) = self.asked(step);
             self.bring(step, &to, &message).await;
-            let name = reply_name(&message.id);
+            let name = reply_name(message.correlation.as_ref().unwrap_or(&message.id));
             let wait = ClaimWait { signal: Some(name.clone()), until: Some(until) };
             let store = &self.hold.floor.store;
             let claim = async || store.claim(self.hold.run(), step, wait.clone()).await;
