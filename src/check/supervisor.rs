@@ -4,7 +4,7 @@ use super::facts::{AgentAt, Call, Facts, How, RunAt, What, worker_of};
 use super::scheduler::leases;
 use super::sometimes::Sometimes;
 use super::verdict::{Judge, Rule};
-use crate::kernel::{AgentId, Attempt, Body, Created, Reserved, RunSpec, RunStatus, Step};
+use crate::kernel::{AgentId, Attempt, Body, Created, Reserved, Retention, RunSpec, RunStatus, Step};
 
 /// What a request to reserve a child must be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,13 +152,14 @@ pub fn answered(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, step: Step, sp
     }
     let Some(spec) = spec else { return };
     let state = &facts.runs[run];
-    if spec.parent != state.id || spec.parent_deadline != state.deadline {
+    let deadline = state.deadline.filter(|_| spec.retention == Retention::Run);
+    if spec.parent != state.id || spec.parent_deadline != deadline {
         judge.violated(
             Rule::DeadlineKept,
             facts.name(run),
             format_args!(
                 "step {step} announces a child of {:?} that must end by {:?} with it, its own deadline is {:?}",
-                spec.parent, spec.parent_deadline, state.deadline
+                spec.parent, spec.parent_deadline, deadline
             ),
         );
     }

@@ -173,7 +173,7 @@ pub struct RunSpec {
     /// What becomes of it when its parent ends.
     #[serde(default)]
     pub retention: Retention,
-    /// When its parent must have ended: so must it, whatever its own deadline says.
+    /// When its parent must have ended: so must it, whatever its own deadline says. None for a permanent child.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_deadline: Option<Timestamp>,
     /// The rest, as for runs made by mail.

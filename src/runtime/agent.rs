@@ -126,6 +126,12 @@ pub enum StepError {
         /// The message.
         message: MessageId,
     },
+    /// The name of the signal is kept for the answers to questions. The same in every replay.
+    #[error("signals that are called `{name}` are answers to questions")]
+    ReservedName {
+        /// The name.
+        name: Name,
+    },
     /// Another step of the run was open. The run fails, whatever the agent makes of this.
     #[error("a step was asked for while another was open")]
     Overlapping,
@@ -145,6 +151,7 @@ impl StepError {
             StepError::NotAChild { .. } => "NotAChild",
             StepError::UnknownRun { .. } => "UnknownRun",
             StepError::NotAQuestion { .. } => "NotAQuestion",
+            StepError::ReservedName { .. } => "ReservedName",
             StepError::Overlapping => "OverlappingSteps",
         }
     }

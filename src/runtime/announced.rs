@@ -108,9 +108,17 @@ pub(super) async fn send_outcome(hold: &Hold, question: &Message, outcome: &AskO
     hold.settled(tell).await;
 }
 
+/// What the names of answers begin with.
+const REPLY: &str = "reply:";
+
 /// The name, and the id, of the signal that answers a question.
 pub(super) fn reply_name(correlation: &Name) -> Name {
-    format!("reply:{correlation}").into()
+    format!("{REPLY}{correlation}").into()
+}
+
+/// Whether a signal's name is kept for answers: only the runtime sends such signals, and waits for them.
+pub(super) fn is_reserved(name: &str) -> bool {
+    name.starts_with(REPLY)
 }
 
 /// The signal that a step announces.

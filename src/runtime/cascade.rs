@@ -10,13 +10,14 @@ use crate::kernel::{Body, Host, Message, Name, RunId, RunLogEntry, RunSpec, Sche
 /// Cancels `run`: first the sticky flag, from which on it will happen whatever becomes of the caller, then the request in
 /// its log, then the same for each child that its log, read after that entry, announces. Every part is idempotent.
 pub(super) async fn cancel_tree(store: &dyn Store, host: &dyn Host, run: RunId, reason: &Name) {
-    let mut open = vec![run];
-    while let Some(run) = open.pop() {
-        repeat_on(host, async || store.cancel(run, reason.clone()).await).await;
-        for (spec, boot) in request(store, host, run, reason).await.into_iter().rev() {
-            ensure(store, host, &spec, &boot).await;
-            open.push(spec.run);
+    let mut open = vec![(run, None)];
+    while let Some((run, announced)) = open.pop() {
+        if let Some((spec, boot)) = &announced {
+            ensure(store, host, spec, boot).await;
         }
+        repeat_on(host, async || store.cancel(run, reason.clone()).await).await;
+        let children = request(store, host, run, reason).await.into_iter().rev();
+        open.extend(children.map(|(spec, boot)| (spec.run, Some((spec, boot)))));
     }
 }
 

@@ -10,8 +10,8 @@ use super::seat::Seat;
 use super::step::{Finish, Given, document};
 use crate::kernel::{
     AgentId, Artifacts, Body, Budget, CallError, ClaimWait, Claimed, EventLog, Message, Name, Nursery, Opening,
-    Reserved, RunId, RunResult, RunSpec, RunStatus, RunStatusSummary, Scheduler, Seq, SignalBus, SpecDefaults, Step,
-    Timestamp, Wait,
+    Reserved, Retention, RunId, RunResult, RunSpec, RunStatus, RunStatusSummary, Scheduler, Seq, SignalBus,
+    SpecDefaults, Step, Timestamp, Wait,
 };
 
 impl Seat {
@@ -67,7 +67,9 @@ impl Seat {
             ..defaults
         };
         let (parent, retention) = (Some(self.hold.run()), supervision.retention);
-        RunSpec { run, agent, parent, tree, retention, parent_deadline: self.hold.lease.deadline, settings }
+        // Who is to live on is not bound to the time in which its parent has to end.
+        let parent_deadline = self.hold.lease.deadline.filter(|_| retention == Retention::Run);
+        RunSpec { run, agent, parent, tree, retention, parent_deadline, settings }
     }
 
     /// The handles of the children that live, as far as the log tells.

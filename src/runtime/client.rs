@@ -61,12 +61,17 @@ impl Client {
         repeat_on(&*self.host, async || self.store.resume(run).await).await;
     }
 
-    /// Cancels a run and all below it. Nothing happens to a run that has ended, as far as what is below it is seen to, or
-    /// that nobody knows: that is asked first, since a run that came to be between flag and log would have the request
-    /// without the flag.
+    /// Cancels a run and all below it. Nothing happens to a run that has ended, for it has seen to what was below it, or that
+    /// nobody knows: that is asked first, since a run that came to be between flag and log would have the request without the
+    /// flag. A run that is only reserved gets the flag alone; it keeps it when it is created.
     pub async fn cancel(&self, run: RunId, reason: Name) {
-        if self.knows(run).await {
-            cancel_tree(&*self.store, &*self.host, run, &reason).await;
+        match repeat_on(&*self.host, async || self.store.status(run).await).await {
+            None => {}
+            Some(view) if view.status.is_terminal() => {}
+            Some(view) if view.reserved => {
+                repeat_on(&*self.host, async || self.store.cancel(run, reason.clone()).await).await;
+            }
+            Some(_) => cancel_tree(&*self.store, &*self.host, run, &reason).await,
         }
     }
 
@@ -79,9 +84,5 @@ impl Client {
     pub async fn unfollow(&self, agent: AgentId, topic: TopicId, stamp: Stamp) {
         let subscription = Subscription { follower: agent, topic };
         repeat_on(&*self.host, async || self.store.unfollow(subscription.clone(), stamp).await).await;
-    }
-
-    async fn knows(&self, run: RunId) -> bool {
-        repeat_on(&*self.host, async || self.store.status(run).await).await.is_some()
     }
 }

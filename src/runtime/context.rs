@@ -246,7 +246,8 @@ pub enum Call {
     Uuid,
     /// A note in the log.
     Log(Json),
-    /// The mark of a change of the agent's code, see [`Context::version`].
+    /// The mark of a change of the agent's code, see [`Context::version`]. In a group it is a step in any case, and gives
+    /// true: a run whose log has no such step there does not follow its log.
     Version(Name),
 }
 
@@ -354,7 +355,7 @@ impl Context {
     /// Fires a named signal at a run, once, under the id `<run>.<step>`. A run that has ended drops it.
     ///
     /// # Errors
-    /// When the run is to end.
+    /// The name begins with `reply:`, which is kept for answers; or the run is to end.
     pub async fn signal(&self, run: RunId, name: impl Into<Name>, payload: Json) -> Result<(), StepError> {
         self.seat.one(Call::Signal { run, name: name.into(), payload }).await.map(drop)
     }
@@ -370,7 +371,7 @@ impl Context {
     /// Waits for a signal; `None` when the limit was over first.
     ///
     /// # Errors
-    /// When the run is to end.
+    /// The name begins with `reply:`, which is kept for answers; or the run is to end.
     pub async fn wait_signal(
         &self,
         name: impl Into<Name>,

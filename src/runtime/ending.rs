@@ -208,7 +208,8 @@ const fn final_code(error: &AgentError) -> Option<FailureCode> {
             | StepError::SpawnDenied { .. }
             | StepError::NotAChild { .. }
             | StepError::UnknownRun { .. }
-            | StepError::NotAQuestion { .. },
+            | StepError::NotAQuestion { .. }
+            | StepError::ReservedName { .. },
         ) => Some(FailureCode::AgentCrashed),
         AgentError::Step(StepError::Cancelled { .. } | StepError::DeadlineExceeded) | AgentError::Own(_) => None,
     }

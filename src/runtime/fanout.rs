@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::hold::repeat_on;
 use super::pace::together;
-use crate::kernel::{CallError, FanoutStrategy, FollowGraph, Host, Inbox, Message, Store, Task, TopicId};
+use crate::kernel::{FanoutStrategy, FollowGraph, Host, Inbox, Message, Store, Task, TopicId};
 
 /// Delivers to every follower at once, each delivery with repeats of its own.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,12 +17,9 @@ impl FanoutStrategy for Push {
             let deliveries = followers.into_iter().map(|follower| {
                 let (store, host, message) = (&store, &host, &message);
                 async move {
-                    // A follower of a type that nobody has registered yet gets the message once somebody has.
-                    let deliver = async || match store.deliver(follower.clone(), message.clone(), true).await? {
-                        Ok(_accepted) => Ok(()),
-                        Err(_unknown) => Err(CallError::Unavailable),
-                    };
-                    repeat_on(&**host, deliver).await;
+                    // Where nobody has registered the follower's type there is no mailbox: it holds up nobody.
+                    let deliver = async || store.deliver(follower.clone(), message.clone(), true).await;
+                    let _accepted_or_unknown = repeat_on(&**host, deliver).await;
                 }
             });
             together(deliveries.collect()).await;

@@ -105,8 +105,8 @@ impl Seat {
         }
     }
 
-    /// Begins `count` steps: the step border, where a stop and a cancel are looked for.
-    pub async fn begin(&self, count: u32) -> Result<Begun<'_>, StepError> {
+    /// The step border, where a stop and a cancel are looked for.
+    pub async fn border(&self) -> Result<(), StepError> {
         if self.left.get() || self.outcome.borrow().is_some() {
             return future::pending().await;
         }
@@ -120,7 +120,12 @@ impl Seat {
         if self.raised.get() > RAISED_MAX {
             return self.end(Outcome::Barred).await;
         }
-        self.check()?;
+        self.check()
+    }
+
+    /// Begins `count` steps.
+    pub async fn begin(&self, count: u32) -> Result<Begun<'_>, StepError> {
+        self.border().await?;
         let first = self.next.get();
         self.next.set(Step(first.0 + count));
         self.open.set(true);

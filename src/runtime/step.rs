@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::announced::carry_out;
+use super::announced::{carry_out, is_reserved};
 use super::context::SpawnTarget;
 use super::fold::{StepRecord, is_refusal};
 use super::pace::yield_once;
@@ -72,6 +72,7 @@ impl Seat {
             return Ok(Opened::Before);
         }
         loop {
+            self.check()?;
             let last = self.hold.log.borrow().last;
             let body = match self.announcement(opening, call).await {
                 Ok(body) => Arc::new(body),
@@ -145,6 +146,9 @@ impl Seat {
             Call::ChildrenOf => self.children(),
             Call::Status(handle) => self.peek(handle.run_id).await,
             Call::Sleep(span) => return Ok(Body::TimerSet { opening, limit: Some(*span), child: None }),
+            Call::Signal { name, .. } | Call::WaitSignal { name, .. } if is_reserved(name) => {
+                json!({ "refused": "ReservedName", "name": &**name })
+            }
             Call::WaitSignal { limit, .. } | Call::Receive { limit, .. } => {
                 return Ok(Body::TimerSet { opening, limit: *limit, child: None });
             }
@@ -211,6 +215,7 @@ impl Seat {
             CallKind::Model => StepError::BudgetExhausted { limit: text("limit").into() },
             CallKind::Reply => StepError::NotAQuestion { message: text("message").into() },
             CallKind::Status => StepError::UnknownRun { run: run() },
+            CallKind::Signal | CallKind::WaitSignal => StepError::ReservedName { name: text("name").into() },
             _ => StepError::NotAChild { run: run() },
         })
     }
@@ -222,9 +227,10 @@ impl Seat {
         match (&*record.body, record.result.as_deref()) {
             (Body::StepValue { opening, value }, _) => match opening.call {
                 CallKind::Now => Given::Time(record.ts),
-                CallKind::Random | CallKind::Uuid | CallKind::ChildrenOf | CallKind::Status | CallKind::Version => {
+                CallKind::Random | CallKind::Uuid | CallKind::ChildrenOf | CallKind::Status => {
                     Given::Value(value.clone())
                 }
+                CallKind::Version => Given::Value(Json::new(json!(true))),
                 _ => Given::Nothing,
             },
             (Body::MessageSent { message, .. } | Body::TopicPublished { message, .. }, _) => {
@@ -255,7 +261,7 @@ impl Seat {
     pub async fn takes(&self, change: Name) -> Result<bool, StepError> {
         let known = self.changes.borrow().get(&change).copied();
         if let Some(known) = known {
-            return self.check().map(|()| known);
+            return self.border().await.map(|()| known);
         }
         let call = Call::Version(change.clone());
         let step = self.next();
@@ -266,7 +272,7 @@ impl Seat {
             recorded.is_some_and(|opening| (opening.call, opening.digest) != (CallKind::Version, digest))
         };
         if is_of_old {
-            self.check()?;
+            self.border().await?;
         } else {
             self.one(call).await?;
         }

@@ -407,3 +407,34 @@ fn the_branch_of_a_change_is_kept_by_runs_that_were_there_before() {
         assert_eq!((world.count("old.way"), world.count("new.way")), (0, 1));
     }
 }
+
+#[test]
+fn a_client_writes_nothing_into_the_log_of_a_child_that_is_only_reserved_or_was_given_up() {
+    let world = World::new();
+    world.register(&plain_cast(vec![("a", Rc::new(sleeper)), ("sleeper", Rc::new(sleeper))]));
+    world.deliver("a", "m1");
+    let worker = WorkerId { name: "w1".into(), incarnation: 0 };
+    let lease = world.ask(world.store.lease(worker, 1, Span::ZERO)).remove(0);
+    let reserved = world.ask(world.store.reserve(lease.key.clone(), Step(0), agent("sleeper/x")));
+    let Reserved::Reserved { child_run, .. } = reserved else { panic!("{reserved:?}") };
+    world.cancel(child_run, "enough");
+    world.run(Span::from_secs(1));
+    assert_eq!(world.log(child_run), []);
+    world.ask(world.store.release(lease.key, Release::Ended(RunStatus::Completed)));
+    world.cancel(child_run, "enough");
+    world.run(Span::from_secs(1));
+    assert_eq!((world.log(child_run), world.status(child_run)), (Vec::new(), RunStatus::Cancelled));
+}
+
+#[test]
+fn the_names_of_answers_are_kept_for_answers() {
+    let forger = |ctx: Context, _: Vec<Message>| async move {
+        let sent = ctx.signal(ctx.run_id(), "reply:x", Json::null()).await.unwrap_err();
+        let awaited = ctx.wait_signal("reply:x", None).await.unwrap_err();
+        ctx.sleep(Span::from_secs(1)).await?;
+        Ok(Json::new(json!([sent.code(), awaited.code()])))
+    };
+    let world = World::new();
+    let run = ran(&world, &agents("a", forger));
+    assert_eq!(*output(&world, run), json!(["ReservedName", "ReservedName"]));
+}

@@ -115,7 +115,7 @@ fn spawn(main: &Doc<'_>, step: &Object<'_>, scope: &mut Scope<'_>) -> Decoded<Sp
     Ok(SpawnStep { child, data: data(step, scope)?, supervision })
 }
 
-fn signal_name(doc: &Doc<'_>) -> Decoded<Name> {
+pub fn signal_name(doc: &Doc<'_>) -> Decoded<Name> {
     let name = doc.name()?;
     if name.starts_with("reply:") {
         return Err(doc.mistake("signals that begin with `reply:` are reserved for answers"));

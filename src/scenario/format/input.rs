@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::calls::signal_name;
 use super::decode::{Decoded, Doc, Object, excerpt};
 use super::scope::Cast;
 use super::script::script;
@@ -125,7 +126,7 @@ impl<'a> Arrivals<'a> {
         Ok(match kind {
             "signal" => Act::Signal {
                 to: self.cast.alias(&object.need("to")?)?,
-                name: main.name()?,
+                name: signal_name(&main)?,
                 data,
                 id: self.id(object, nth)?,
             },
