@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::hold::repeat_on;
 use super::pace::Pauses;
-use crate::kernel::{Body, EventLog, Host, RunId, RunLogEntry, Seq, Store};
+use crate::kernel::{Body, EventLog, Host, RunId, RunLogEntry, Scheduler, Seq, Store};
 
 /// Appends `body` to the log of `run`, unless `answers` finds an entry that makes it needless; whether it was appended.
 /// Every entry that stands there is shown to `answers`, once and in order, before anything is written.
@@ -27,6 +27,10 @@ pub(super) async fn write(
             return false;
         }
         last = entries.last().map_or(last, |entry| entry.seq);
+        if last == Seq::EMPTY && has_ended(store, host, run).await {
+            // It was reserved and never created: its log is nobody's to write.
+            return false;
+        }
         match store.append(run, body.clone(), last).await {
             Ok(Ok(_appended)) => return true,
             // Each conflict stands for an entry that the next read shows, so there is no need to pause.
@@ -34,4 +38,9 @@ pub(super) async fn write(
             Ok(Err(_)) | Err(_) => host.sleep(pauses.after_failure()).await,
         }
     }
+}
+
+async fn has_ended(store: &dyn Store, host: &dyn Host, run: RunId) -> bool {
+    let view = repeat_on(host, async || store.status(run).await).await;
+    view.is_some_and(|view| view.status.is_terminal())
 }

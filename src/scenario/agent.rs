@@ -205,18 +205,25 @@ impl Player {
         }
     }
 
-    /// The step of the group's member that raised an error about its effect.
+    /// The step of the group's member that raised an error: the first that may have.
     fn member_of(&self, error: &StepError, first: Step, members: &[Node]) -> Option<Step> {
-        let (StepError::Refused { effect_id, .. }
-        | StepError::InDoubt { effect_id }
-        | StepError::Malformed { effect_id }) = error
-        else {
-            return None;
-        };
         let mut steps = (first.0..).map(Step).zip(members);
-        let raised = steps.find(|(step, member)| match &member.op {
-            Op::Effect(effect) => self.is_effect(*effect_id, *step, &effect.kind, &effect.args),
-            Op::Model(model) => self.is_effect(*effect_id, *step, &model.model, &model.args),
+        let raised = steps.find(|(step, member)| match (error, &member.op) {
+            (
+                StepError::Refused { effect_id, .. }
+                | StepError::InDoubt { effect_id }
+                | StepError::Malformed { effect_id },
+                op,
+            ) => match op {
+                Op::Effect(effect) => self.is_effect(*effect_id, *step, &effect.kind, &effect.args),
+                Op::Model(model) => self.is_effect(*effect_id, *step, &model.model, &model.args),
+                _ => false,
+            },
+            (StepError::SpawnDenied { .. }, Op::Spawn(_))
+            | (StepError::NotAChild { .. }, Op::Join { .. } | Op::Cancel { .. })
+            | (StepError::UnknownRun { .. }, Op::Status(_))
+            | (StepError::NotAQuestion { .. }, Op::Reply { .. })
+            | (StepError::BudgetExhausted { .. }, Op::Model(_)) => true,
             _ => false,
         });
         raised.map(|(step, _)| step)

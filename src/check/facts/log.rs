@@ -256,7 +256,9 @@ impl Log {
         };
         let mark = &mut self.steps[place];
         if mark.call.is_none() {
-            *mark = StepMark { call: Some(call), ts, limit, effect: mark.effect, ended: false };
+            // A wait that was refused is none.
+            let ended = matches!((call, body), (CallKind::Join | CallKind::WaitSignal, Body::StepValue { .. }));
+            *mark = StepMark { call: Some(call), ts, limit, effect: mark.effect, ended };
         }
     }
 

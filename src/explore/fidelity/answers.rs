@@ -27,12 +27,13 @@ pub(super) fn of_others(prefix: &Prefix, log: &[RunLogEntry], request: &Request,
         Request::Spend { .. } => Reply::Account(Account::default()),
         Request::Status { run } => Reply::View(view(prefix, *run)?),
         Request::LastSeq { run } => Reply::LastSeq(last_seq(prefix, log, *run)?),
-        Request::Read { run, from } => Reply::Entries(vec![RunLogEntry {
-            run_id: *run,
-            seq: (*from).max(Seq::FIRST),
-            ts: time,
-            body: Arc::new(last_words(prefix)),
-        }]),
+        Request::Read { run, from } => {
+            // Who peeks looks at the first entry; who wants to write finds the log closed.
+            let end = Ending::Completed { output: Json::null(), in_doubt: Vec::new() };
+            let first = (*from).max(Seq::FIRST);
+            let entry = |seq, body| RunLogEntry { run_id: *run, seq, ts: time, body: Arc::new(body) };
+            Reply::Entries(vec![entry(first, last_words(prefix)), entry(first.next(), Body::Ended(end))])
+        }
         Request::Receiver { message, .. } => {
             let (handle, _) = timed_out(prefix, log, |question, _| question.id == *message)?;
             Reply::Run(handle.map(|handle| handle.run_id))

@@ -139,8 +139,7 @@ impl Cases {
     /// Replays a prefix through the agent that wrote it.
     fn rehearse(&self, case: &Case, prefix: &Rc<Prefix>) -> Option<(Seen, Nature)> {
         let kind: Name = case.spec.agent.kind().into();
-        let version = prefix.version.or_else(|| prefix.next_version()).unwrap_or_default();
-        let (code, nature) = self.codes.get(&(kind, version))?;
+        let (code, nature) = self.codes.get(&(kind, prefix.played()))?;
         let props = Props {
             spec: case.spec.clone(),
             code: code.clone(),

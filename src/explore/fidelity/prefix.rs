@@ -237,9 +237,17 @@ impl Prefix {
         self.log.iter().map(|entry| &*entry.body).find(is_batch)
     }
 
-    /// The version of the first lease entry behind the prefix.
-    pub fn next_version(&self) -> Option<Version> {
-        self.log[self.length..].iter().find_map(|entry| Some(entry.body.lease_entry()?.version))
+    /// The version under which the prefix is played: of its last lease entry, else of the first one behind it.
+    pub fn played(&self) -> Version {
+        let next = || self.log[self.length..].iter().find_map(|entry| Some(entry.body.lease_entry()?.version));
+        self.version.or_else(next).unwrap_or_default()
+    }
+
+    /// How the log goes on with the next step, if it does so under the version that is played.
+    pub fn told_next(&self) -> Option<&Opening> {
+        let own = |entry: &&RunLogEntry| entry.body.lease_entry().is_none_or(|lease| lease.version == self.played());
+        let openings = self.log[self.length..].iter().take_while(own).filter_map(|entry| entry.body.opening());
+        openings.into_iter().find(|opening| opening.step == self.next_step())
     }
 
     /// What was decided behind the prefix.
@@ -247,9 +255,7 @@ impl Prefix {
         let mut decided = Vec::new();
         for place in self.length..self.log.len() {
             match self.body(place) {
-                Body::RunStarted(lease) | Body::RunResumed(lease)
-                    if self.version.is_some_and(|version| version != lease.version) =>
-                {
+                Body::RunStarted(lease) | Body::RunResumed(lease) if lease.version != self.played() => {
                     return Next::Untold;
                 }
                 Body::RunRetrying { .. } => decided.push(place),

@@ -62,7 +62,7 @@ pub(super) fn rehearse(prefix: Rc<Prefix>, props: &Props) -> Seen {
     let polls_most = POLLS_PER_ENTRY * (prefix.entries().len() + 16);
     let room = Rc::new(Room::new(prefix, props));
     let registration = Registration {
-        version: room.prefix.version.unwrap_or_default(),
+        version: room.prefix.played(),
         defaults: props.spec.settings.clone(),
         agent: props.code.agent(room.clone()),
     };

@@ -126,8 +126,7 @@ impl Walk<'_> {
 
     /// Whether the next step may be such a call: the log says so, or does not tell.
     fn begins(&self, call: CallKind) -> bool {
-        let next = self.prefix.recorded(self.prefix.next_step()).and_then(Body::opening);
-        self.has_lease_entry && next.is_none_or(|opening| opening.call == call)
+        self.has_lease_entry && self.prefix.told_next().is_none_or(|opening| opening.call == call)
     }
 
     /// Whether a question of the prefix is open that the log ends by its time.
@@ -223,7 +222,8 @@ impl Walk<'_> {
 
     /// Whether a request carries out, for the first time here, a step that was only announced.
     fn carries_out(&mut self, request: &Request) -> bool {
-        let announced = self.last_steps().find(|step| announces(self.prefix, *step, request));
+        let announced =
+            self.last_steps().find(|step| !self.done.contains(step) && announces(self.prefix, *step, request));
         announced.is_some_and(|step| self.once(step))
     }
 }

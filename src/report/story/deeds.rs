@@ -232,8 +232,11 @@ fn signals(facts: &Facts<'_>, request: &Request, reply: &Reply) -> Option<Deed> 
                 Signalled::Repeated => "it was known already",
                 Signalled::Ended => "the run had ended",
             };
-            let said = format!("sent signal {name} ({}) to {}: {became}", facts.message(id), facts.run(*to));
-            telling(said, &format!("sent signal {name}"))
+            let (name, id) = (facts.message(name), facts.message(id));
+            telling(
+                format!("sent signal {name} ({id}) to {}: {became}", facts.run(*to)),
+                &format!("sent signal {name}"),
+            )
         }
         (Request::Claim { step: number, .. }, Reply::Claimed(told)) => {
             step(format!("asked how the wait of step {number} ended: {}", claimed(told.as_ref())))

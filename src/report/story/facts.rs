@@ -225,6 +225,9 @@ impl<'a> Facts<'a> {
 
     /// The id of a message, with the run in it by its name.
     pub fn message(&self, id: &str) -> String {
+        if let Some(question) = id.strip_prefix("reply:") {
+            return format!("reply:{}", self.message(question));
+        }
         match id.split_once('.').and_then(|(run, rest)| Some((run.parse::<RunId>().ok()?, rest))) {
             Some((run, rest)) => format!("{}.{rest}", self.run(run)),
             None => id.to_owned(),

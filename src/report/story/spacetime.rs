@@ -101,10 +101,7 @@ fn geometry(facts: &Facts<'_>, turn: &Turn) -> (String, Option<String>, Shape, S
     let Some(call) = facts.calls.get(&number) else { return mark(&turn.who, &turn.said) };
     let caller = column(facts, call.from);
     if !turn.who.is_empty() && turn.who != caller {
-        return mark(
-            STORE,
-            &format!("{} {}", turn.who, turn.said).replace(" was queued", " queued").replace(" was made", " made"),
-        );
+        return mark(STORE, &format!("{} {}", turn.who, turn.said.strip_prefix("was ").unwrap_or(&turn.said)));
     }
     let target = if matches!(call.asked, Asked::Outside(_)) { OUTSIDE } else { STORE };
     match &facts.records[turn.place].event {

@@ -128,7 +128,10 @@ impl<'a> Arrivals<'a> {
                 to: self.cast.alias(&object.need("to")?)?,
                 name: signal_name(&main)?,
                 data,
-                id: self.id(object, nth)?,
+                id: object
+                    .get("id")
+                    .map_or(Ok(()), |id| signal_name(&id).map(drop))
+                    .and_then(|()| self.id(object, nth))?,
             },
             "cancel" => Act::Cancel {
                 run: self.cast.alias(&main)?,
