@@ -155,6 +155,11 @@ pub fn peeked(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, opening: &Openin
             Ok(peek) => !peek.status.is_terminal() || log.child(peek.run_id).is_none_or(|child| child.completed),
             Err(_) => true,
         },
+        CallKind::Join | CallKind::Cancel => {
+            let named = value.get("run").and_then(|run| run.as_str()?.parse::<RunId>().ok());
+            let is_child = named.is_some_and(|run| log.child(run).is_some());
+            is_child == value.get("refused").is_none()
+        }
         _ => true,
     };
     if !right {

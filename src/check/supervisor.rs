@@ -264,9 +264,21 @@ pub fn detached(facts: &Facts, judge: &mut Judge<'_>, run: RunAt) {
     }
 }
 
-/// `spawn-budget`, when a run was released as ended, as applied: it holds no unit, and none of its children is still
-/// reserved.
+/// When a run was released as ended, as applied. `spawn-budget`: it holds no unit, and none of its children is still
+/// reserved. `no-orphan`: every child that it had decided to cancel was asked to end, unless it had ended.
 pub fn released(facts: &Facts, judge: &mut Judge<'_>, run: RunAt) {
+    let doomed = facts.runs[run].log.decision().map_or(&[][..], |(_, cancel, _)| cancel);
+    for child in &facts.runs[run].kin.children {
+        let known = &facts.runs[*child];
+        let is_doomed = known.id.is_some_and(|id| doomed.contains(&id));
+        if is_doomed && known.is_live() && known.cancelled.is_none() && known.log.closed.is_none() {
+            judge.violated(
+                Rule::NoOrphan,
+                facts.name(*child),
+                format_args!("its parent {} had decided to cancel it, was released, and nobody has", facts.name(run)),
+            );
+        }
+    }
     let state = &facts.runs[run].kin;
     if state.unit {
         judge.violated(
