@@ -142,7 +142,7 @@ pub fn asks(facts: &mut Facts, judge: &Judge<'_>, worker: WorkerAt, topic: Topic
     }
 }
 
-fn under_way(facts: &Facts, mail: MailAt) -> Option<PublicationAt> {
+fn publication_of(facts: &Facts, mail: MailAt) -> Option<PublicationAt> {
     facts.publications.iter().next()?;
     facts.publication(facts.mails[mail].id.as_ref()?)
 }
@@ -151,7 +151,7 @@ fn under_way(facts: &Facts, mail: MailAt) -> Option<PublicationAt> {
 /// followers, no delivery of it has returned. What it sends in the very instant of an answer, or of its waking from a
 /// pause, it may have begun before.
 pub fn sends(facts: &mut Facts, judge: &mut Judge<'_>, worker: WorkerAt, to: AgentAt, mail: MailAt) {
-    let Some(place) = under_way(facts, mail) else { return };
+    let Some(place) = publication_of(facts, mail) else { return };
     let resumed = facts.workers[worker].resumed_at;
     let publication = &mut facts.publications[place];
     if publication.sent.contains(&(worker, to)) {
@@ -171,7 +171,7 @@ pub fn sends(facts: &mut Facts, judge: &mut Judge<'_>, worker: WorkerAt, to: Age
 
 /// Notes that a worker has the outcome of a delivery.
 pub fn returned(facts: &mut Facts, judge: &Judge<'_>, call: &Call, mail: MailAt) {
-    let (Some(worker), Some(place)) = (worker_of(call.from), under_way(facts, mail)) else { return };
+    let (Some(worker), Some(place)) = (worker_of(call.from), publication_of(facts, mail)) else { return };
     let publication = &mut facts.publications[place];
     if publication.asked.is_some_and(|(asker, asked)| asker == worker && call.sent >= asked) {
         publication.returned = publication.returned.or(Some(judge.at));

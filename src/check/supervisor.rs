@@ -296,7 +296,7 @@ pub fn released(facts: &Facts, judge: &mut Judge<'_>, run: RunAt) {
     }
 }
 
-/// `spawn-budget`, once, after healing: nothing is reserved for a parent that has ended, and no ended run holds a unit.
+/// `spawn-budget`, once, after healing: nothing is reserved for a parent that has ended.
 pub fn finish(facts: &Facts, judge: &mut Judge<'_>) {
     for (place, run) in facts.runs.iter().filter(|(_, run)| run.kin.reserved) {
         let ended = run.kin.parent.is_some_and(|(parent, _)| !facts.runs[parent].is_live());

@@ -57,7 +57,7 @@ pub(super) struct Question {
 
 /// What a run went through, for its result.
 #[derive(Clone, Copy, Debug, Default)]
-struct Course {
+struct Passage {
     started_at: Option<Timestamp>,
     ended_at: Option<Timestamp>,
     leases: u32,
@@ -95,7 +95,7 @@ pub(super) struct Fold {
     pub resolved: Option<Resolved>,
     /// How the run ended.
     pub ended: Option<Ending>,
-    course: Course,
+    passage: Passage,
 }
 
 /// What `orphans.resolved` says.
@@ -124,7 +124,7 @@ impl Fold {
             cancel: None,
             resolved: None,
             ended: None,
-            course: Course::default(),
+            passage: Passage::default(),
         }
     }
 
@@ -165,7 +165,7 @@ impl Fold {
             }
             Body::Ended(ending) => {
                 self.ended = Some(ending.clone());
-                self.course.ended_at = Some(ts);
+                self.passage.ended_at = Some(ts);
             }
             other => {
                 if let Some(opening) = other.opening() {
@@ -191,9 +191,9 @@ impl Fold {
     fn take_lease(&mut self, lease: &LeaseEntry, ts: Timestamp) {
         self.attempt = self.attempt.max(Some(lease.attempt));
         self.parked = None;
-        self.course.started_at.get_or_insert(ts);
-        self.course.leases += 1;
-        self.course.reclaims += u32::from(lease.woken_by.contains(&Trigger::Reclaim));
+        self.passage.started_at.get_or_insert(ts);
+        self.passage.leases += 1;
+        self.passage.reclaims += u32::from(lease.woken_by.contains(&Trigger::Reclaim));
     }
 
     fn receive(&mut self, step: Option<Step>, messages: &[Received], body: &Arc<Body>) {
@@ -265,7 +265,7 @@ impl Fold {
             Ending::Failed { error, .. } => (None, Some(error.clone())),
             Ending::Cancelled { reason, .. } => (None, Some(reason.clone())),
         };
-        let Course { started_at, ended_at, leases, reclaims } = self.course;
+        let Passage { started_at, ended_at, leases, reclaims } = self.passage;
         let metadata = Json::new(json!({
             "started_at": started_at,
             "ended_at": ended_at,

@@ -5,21 +5,12 @@ use std::rc::Rc;
 use serde_json::json;
 
 use super::agents::*;
-use super::world::World;
+use super::world::{HOUR, World, output, ran};
 use crate::kernel::*;
 use crate::runtime::*;
 
-const HOUR: Span = Span::from_secs(3600);
-
 fn agent(text: &str) -> AgentId {
     text.parse().unwrap()
-}
-
-fn output(world: &World, run: RunId) -> Json {
-    match world.ending(run) {
-        Ending::Completed { output, .. } => output,
-        other => panic!("{other:?}"),
-    }
 }
 
 /// Asks `b`, for a minute at most, and tells the outcome.
@@ -32,11 +23,7 @@ async fn asker(ctx: Context, _inbox: Vec<Message>) -> Result<Json, AgentError> {
 fn asked(target: impl Agent + 'static) -> (Rc<World>, RunId, Json) {
     let world = World::new();
     let all = plain_cast(vec![("a", Rc::new(asker)), ("b", Rc::new(target))]);
-    world.register(&all);
-    world.deliver("a", "m1");
-    let run = world.run_of("a");
-    world.start(1, &all);
-    world.run(HOUR);
+    let run = ran(&world, &all);
     let told = output(&world, run);
     (world, run, told)
 }
@@ -97,11 +84,7 @@ fn who_is_cancelled_has_its_askers_told() {
 fn a_question_to_a_type_that_nobody_has_times_out() {
     let world = World::new();
     let all = agents("a", asker);
-    world.register(&all);
-    world.deliver("a", "m1");
-    let run = world.run_of("a");
-    world.start(1, &all);
-    world.run(HOUR);
+    let run = ran(&world, &all);
     let told = output(&world, run);
     assert_eq!((&told["kind"], told.get("handle")), (&json!("timed_out"), None));
 }

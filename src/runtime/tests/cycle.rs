@@ -8,21 +8,9 @@ use std::task::Poll;
 use serde_json::json;
 
 use super::agents::*;
-use super::world::World;
+use super::world::{HOUR, World, ran};
 use crate::kernel::*;
 use crate::runtime::*;
-
-const HOUR: Span = Span::from_secs(3600);
-
-/// One worker, one message to `a`, an hour; the run.
-fn ran(world: &Rc<World>, agents: &Rc<Agents>) -> RunId {
-    world.register(agents);
-    world.deliver("a", "m1");
-    let run = world.run_of("a");
-    world.start(1, agents);
-    world.run(HOUR);
-    run
-}
 
 fn failed(world: &World, run: RunId) -> FailureCode {
     match world.ending(run) {

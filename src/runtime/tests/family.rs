@@ -5,28 +5,9 @@ use std::rc::Rc;
 use serde_json::json;
 
 use super::agents::*;
-use super::world::World;
+use super::world::{HOUR, World, output, ran};
 use crate::kernel::*;
 use crate::runtime::*;
-
-const HOUR: Span = Span::from_secs(3600);
-
-/// One worker, one message to `a`, an hour; the run.
-fn ran(world: &Rc<World>, agents: &Rc<Agents>) -> RunId {
-    world.register(agents);
-    world.deliver("a", "m1");
-    let run = world.run_of("a");
-    world.start(1, agents);
-    world.run(HOUR);
-    run
-}
-
-fn output(world: &World, run: RunId) -> Json {
-    match world.ending(run) {
-        Ending::Completed { output, .. } => output,
-        other => panic!("{other:?}"),
-    }
-}
 
 /// The children that a log announces, in order.
 fn children(world: &World, run: RunId) -> Vec<RunId> {

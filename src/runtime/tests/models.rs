@@ -5,11 +5,9 @@ use std::rc::Rc;
 use serde_json::json;
 
 use super::agents::*;
-use super::world::World;
+use super::world::{HOUR, World};
 use crate::kernel::*;
 use crate::runtime::*;
-
-const HOUR: Span = Span::from_secs(3600);
 
 fn answer(text: &str, tokens: u64) -> Result<Performed, CallError> {
     Ok(Performed::Done(Json::new(json!({"text": text, "usage": {"tokens": tokens, "cost_micros": 3}}))))

@@ -292,3 +292,24 @@ impl World {
         }
     }
 }
+
+/// An hour of the world.
+pub const HOUR: Span = Span::from_secs(3600);
+
+/// One worker, one message to `a`, an hour; the run.
+pub fn ran(world: &Rc<World>, agents: &Rc<Agents>) -> RunId {
+    world.register(agents);
+    world.deliver("a", "m1");
+    let run = world.run_of("a");
+    world.start(1, agents);
+    world.run(HOUR);
+    run
+}
+
+/// What a run completed with.
+pub fn output(world: &World, run: RunId) -> Json {
+    match world.ending(run) {
+        Ending::Completed { output, .. } => output,
+        other => panic!("{other:?}"),
+    }
+}
