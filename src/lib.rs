@@ -13,6 +13,7 @@ pub mod scenario;
 pub mod sim;
 pub mod store;
 pub mod suite;
+pub mod tempo;
 
 #[cfg(feature = "proptest")]
 pub use explore::strategy::schedules;

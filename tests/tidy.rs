@@ -11,13 +11,14 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("history", &["kernel"]),
     ("store", &["kernel", "history"]),
     ("runtime", &["kernel"]),
+    ("tempo", &["kernel", "runtime"]),
     ("check", &["kernel", "history"]),
     ("sim", &["kernel", "history", "store"]),
-    ("scenario", &["kernel", "history", "store", "runtime", "check", "sim"]),
-    ("explore", &["kernel", "history", "store", "runtime", "check", "sim", "scenario"]),
-    ("report", &["kernel", "history", "store", "runtime", "check", "sim", "scenario", "explore"]),
-    ("suite", &["kernel", "history", "store", "runtime", "check", "sim", "scenario", "explore", "report"]),
-    ("cli", &["kernel", "history", "store", "runtime", "check", "sim", "scenario", "explore", "report"]),
+    ("scenario", &["kernel", "history", "store", "runtime", "tempo", "check", "sim"]),
+    ("explore", &["kernel", "history", "store", "runtime", "tempo", "check", "sim", "scenario"]),
+    ("report", &["kernel", "history", "store", "runtime", "tempo", "check", "sim", "scenario", "explore"]),
+    ("suite", &["kernel", "history", "store", "runtime", "tempo", "check", "sim", "scenario", "explore", "report"]),
+    ("cli", &["kernel", "history", "store", "runtime", "tempo", "check", "sim", "scenario", "explore", "report"]),
 ];
 
 /// A file with more lines says more than one thing.

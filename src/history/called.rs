@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Asked;
-use crate::kernel::{AgentId, Body, Ending, Request, RunId, TopicId};
+use crate::kernel::{AgentId, Body, Ending, Request, RunId, TopicId, TraceBody};
 
 macro_rules! called {
     ($($what:ident $words:literal;)+) => {
@@ -52,6 +52,17 @@ called! {
     RunCompleted "append run.completed";
     RunFailed "append run.failed";
     RunCancelled "append run.cancelled";
+    UserKnown "append user.known";
+    UserConfigured "append user.configured";
+    PlanProposed "append plan.proposed";
+    PlanEdited "append plan.edited";
+    PlanApproved "append plan.approved";
+    PlanRejected "append plan.rejected";
+    PlanDispatched "append plan.dispatched";
+    PlanClosed "append plan.closed";
+    PlanFeedback "append plan.feedback";
+    TraceAdded "append trace.added";
+    MemoryCommitted "append memory.committed";
     OtherEntry "append other";
     Read "read";
     Tail "tail";
@@ -81,6 +92,7 @@ called! {
     Status "status";
     RunOf "run_of";
     Pending "pending";
+    StoreClock "store_clock";
     Signal "signal";
     Timer "timer";
     Claim "claim";
@@ -149,7 +161,24 @@ impl Called {
             Body::Ended(Ending::Completed { .. }) => Called::RunCompleted,
             Body::Ended(Ending::Failed { .. }) => Called::RunFailed,
             Body::Ended(Ending::Cancelled { .. }) => Called::RunCancelled,
+            Body::Trace(trace) => Called::trace(trace),
             Body::Other { .. } => Called::OtherEntry,
+        }
+    }
+
+    const fn trace(trace: &TraceBody) -> Called {
+        match trace {
+            TraceBody::UserKnown { .. } => Called::UserKnown,
+            TraceBody::UserConfigured { .. } => Called::UserConfigured,
+            TraceBody::PlanProposed { .. } => Called::PlanProposed,
+            TraceBody::PlanEdited { .. } => Called::PlanEdited,
+            TraceBody::PlanApproved { .. } => Called::PlanApproved,
+            TraceBody::PlanRejected { .. } => Called::PlanRejected,
+            TraceBody::PlanDispatched { .. } => Called::PlanDispatched,
+            TraceBody::PlanClosed { .. } => Called::PlanClosed,
+            TraceBody::PlanFeedback { .. } => Called::PlanFeedback,
+            TraceBody::TraceAdded { .. } => Called::TraceAdded,
+            TraceBody::MemoryCommitted { .. } => Called::MemoryCommitted,
         }
     }
 
@@ -184,6 +213,7 @@ impl Called {
             Request::Status { .. } => Called::Status,
             Request::RunOf { .. } => Called::RunOf,
             Request::Pending => Called::Pending,
+            Request::Clock => Called::StoreClock,
             Request::Signal { .. } => Called::Signal,
             Request::Timer { .. } => Called::Timer,
             Request::Claim { .. } => Called::Claim,
@@ -258,6 +288,7 @@ impl Asked {
             | Request::Register { .. }
             | Request::Lease { .. }
             | Request::Pending
+            | Request::Clock
             | Request::Put { .. }
             | Request::Get { .. } => About::Neither,
         }

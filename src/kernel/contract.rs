@@ -193,6 +193,11 @@ pub trait Scheduler: Store {
     async fn pending(&self) -> Result<Vec<RunId>, CallError> {
         ask!(self, Request::Pending, Reply::Queue(queue) => queue)
     }
+
+    /// The store's clock, by which every time in a log is told: whatever is applied later has no earlier time.
+    async fn clock(&self) -> Result<Timestamp, CallError> {
+        ask!(self, Request::Clock, Reply::Time(now) => now)
+    }
 }
 
 /// Signals and timers.

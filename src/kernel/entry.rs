@@ -12,7 +12,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::time::serde_as_text;
 use super::{
     AgentId, ArtifactRef, Attempt, Effect, EffectId, EffectResult, IdError, Json, Message, Name, Policy, Received,
-    RunId, RunResult, RunSpec, RunStatus, Seq, Span, Step, Timestamp, TopicId, Trigger, Version, Wait, Wakeup,
+    RunId, RunResult, RunSpec, RunStatus, Seq, Span, Step, TRACE_KINDS, Timestamp, TopicId, TraceBody, Trigger,
+    Version, Wait, Wakeup,
 };
 
 /// One immutable line of a run's log.
@@ -438,6 +439,8 @@ pub enum Body {
     },
     /// `run.completed`, `run.failed` or `run.cancelled`: nothing follows it.
     Ended(Ending),
+    /// An entry of a trace log.
+    Trace(Box<TraceBody>),
     /// A kind that this version does not know.
     Other {
         /// The kind.
@@ -476,6 +479,7 @@ impl Body {
             Body::Ended(Ending::Completed { .. }) => "run.completed",
             Body::Ended(Ending::Failed { .. }) => "run.failed",
             Body::Ended(Ending::Cancelled { .. }) => "run.cancelled",
+            Body::Trace(trace) => trace.kind(),
             Body::Other { kind, .. } => kind,
         }
     }
@@ -706,6 +710,7 @@ impl Serialize for Body {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let known = match self.clone() {
             Body::Other { kind, payload } => return Raw { kind, payload }.serialize(serializer),
+            Body::Trace(trace) => return trace.serialize(serializer),
             Body::Ended(Ending::Completed { output, in_doubt }) => Known::Completed { output, in_doubt },
             Body::Ended(Ending::Failed { code, error, in_doubt }) => Known::Failed { code, error, in_doubt },
             Body::Ended(Ending::Cancelled { reason, in_doubt }) => Known::Cancelled { reason, in_doubt },
@@ -718,10 +723,13 @@ impl Serialize for Body {
 impl<'de> Deserialize<'de> for Body {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Raw::deserialize(deserializer)?;
+        let value = serde_json::json!({ "kind": &*raw.kind, "payload": &*raw.payload });
+        if TRACE_KINDS.contains(&&*raw.kind) {
+            return serde_json::from_value(value).map(|trace| Body::Trace(Box::new(trace))).map_err(de::Error::custom);
+        }
         if !KINDS.contains(&&*raw.kind) {
             return Ok(Body::Other { kind: raw.kind, payload: raw.payload });
         }
-        let value = serde_json::json!({ "kind": &*raw.kind, "payload": &*raw.payload });
         Ok(match serde_json::from_value::<Known>(value).map_err(de::Error::custom)? {
             Known::Completed { output, in_doubt } => Body::Ended(Ending::Completed { output, in_doubt }),
             Known::Failed { code, error, in_doubt } => Body::Ended(Ending::Failed { code, error, in_doubt }),

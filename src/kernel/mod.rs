@@ -3,6 +3,7 @@
 //!
 //! - [`time`], [`id`], [`json`]: the scalars.
 //! - [`effect`], [`message`], [`run`], [`entry`]: the value types, serialised as the requirement page names them.
+//! - [`trace`]: what the trace log of a user says.
 //! - [`request`]: the contracts as data, one request and one reply per method.
 //! - [`contract`]: the contracts as typed methods over a [`Store`].
 //! - [`host`]: what a runtime asks of the machine under it.
@@ -18,6 +19,7 @@ pub mod message;
 pub mod request;
 pub mod run;
 pub mod time;
+pub mod trace;
 
 pub use agent::*;
 pub use contract::*;
@@ -30,3 +32,4 @@ pub use message::*;
 pub use request::*;
 pub use run::*;
 pub use time::{Span, TimeError, Timestamp};
+pub use trace::*;

@@ -46,6 +46,7 @@ pub enum Request {
     Status { run: RunId },
     RunOf { agent: AgentId },
     Pending,
+    Clock,
     Signal { run: RunId, name: Name, payload: Json, id: Name },
     Timer { run: RunId, step: Step, at: Timestamp },
     Claim { run: RunId, step: Step, wait: ClaimWait },
@@ -92,6 +93,7 @@ impl Request {
             Request::Status { .. } => "status",
             Request::RunOf { .. } => "run_of",
             Request::Pending => "pending",
+            Request::Clock => "store_clock",
             Request::Signal { .. } => "signal",
             Request::Timer { .. } => "timer",
             Request::Claim { .. } => "claim",
@@ -182,6 +184,8 @@ pub enum Reply {
     View(Option<RunView>),
     /// Of pending: the queue, first to go first.
     Queue(Vec<RunId>),
+    /// Of clock.
+    Time(Timestamp),
     /// Of signal.
     Signalled(Signalled),
     /// Of claim.

@@ -9,7 +9,7 @@ use super::faults::{FaultKind, Tool};
 use crate::history::{About, Asked, Called};
 use crate::kernel::{
     AgentId, Attempt, Body, EffectId, MessageId, Name, Perform, Release, Request, RunId, RunIds, Stamp, Step,
-    Subscription, Timestamp,
+    Subscription, Timestamp, TraceBody,
 };
 
 /// A site as four integers.
@@ -260,6 +260,18 @@ pub fn run_id(scenario: &str, start: Timestamp, alias: &str) -> RunId {
 }
 
 impl Aliases {
+    /// Learns from an entry what streams and runs are called that have no alias of their own.
+    pub fn learn(&mut self, body: &Body) {
+        let Body::Trace(trace) = body else { return };
+        let (run, name) = match &**trace {
+            TraceBody::UserKnown { user } => (RunId::of_traces(user), format!("the traces of {user}")),
+            TraceBody::PlanDispatched { run, agent, .. } => (*run, format!("{agent}#1")),
+            _ => return,
+        };
+        self.names.entry(run).or_insert_with(|| name.into());
+        self.names.entry(RunId::of_users()).or_insert_with(|| "the users".into());
+    }
+
     /// The id that belongs to an alias, which from now on names it in words, whether the run is there or not.
     pub fn register(&mut self, alias: &str) -> RunId {
         let run = self.id_of(alias);
@@ -308,10 +320,13 @@ pub(super) fn run_of(request: &Request) -> Option<RunId> {
     match request {
         Request::Append { body, run, .. } => match &**body {
             Body::ChildCompleted { result, .. } => Some(result.run_id),
+            Body::Trace(trace) => match **trace {
+                TraceBody::MemoryCommitted { run, .. } => Some(run),
+                _ => Some(*run),
+            },
             _ => Some(*run),
         },
         Request::Read { run, .. }
-        | Request::Tail { run, .. }
         | Request::LastSeq { run }
         | Request::Drain { run, .. }
         | Request::Ack { run, .. }
@@ -333,6 +348,9 @@ pub(super) fn subject(request: &Request, step_of: impl Fn(EffectId) -> Option<St
     let effect = |id: EffectId| step_of(id).map_or(id.0, |step| u64::from(step.0));
     let (method, subject) = match request {
         Request::Append { body, .. } => {
+            if let Body::Trace(trace) = &**body {
+                return (100 + text_number(trace.kind()) as u32 % 1_000_000, text_number(&trace.subject()));
+            }
             let about = body.step().map_or(0, |step| u64::from(step.0) + 1);
             return (100 + text_number(body.kind()) as u32 % 1_000_000, about);
         }
@@ -361,6 +379,7 @@ pub(super) fn subject(request: &Request, step_of: impl Fn(EffectId) -> Option<St
         Request::Status { run } => (33, run.as_u128() as u64),
         Request::RunOf { agent } => (34, text_number(agent.as_str())),
         Request::Pending => (35, 0),
+        Request::Clock => (50, 0),
         Request::Signal { run, id, .. } => (36, mix(run.as_u128() as u64, text_number(id))),
         Request::Timer { step, .. } => (37, u64::from(step.0)),
         Request::Claim { step, .. } => (38, u64::from(step.0)),
@@ -416,12 +435,23 @@ impl Words<'_> {
         self.effects.get(&id).map_or_else(|| id.to_string(), |(_, step, kind)| format!("{kind} step {step}"))
     }
 
+    fn trace(&self, trace: &TraceBody) -> String {
+        let about = match trace {
+            TraceBody::MemoryCommitted { .. } => String::new(),
+            trace => trace.subject(),
+        };
+        format!("append {} {about}", trace.kind()).trim_end().to_owned()
+    }
+
     fn request(&self, request: &Request) -> String {
         let run = |run: &RunId| self.aliases.name_of(*run);
         match request {
             Request::Append { body, .. } => match body.step() {
                 Some(step) => format!("append {} step {step}", body.kind()),
-                None => format!("append {}", body.kind()),
+                None => match &**body {
+                    Body::Trace(trace) => self.trace(trace),
+                    body => format!("append {}", body.kind()),
+                },
             },
             Request::Lookup { effect } => format!("lookup {}", self.effect(*effect)),
             Request::Record { result } => format!("record {}", self.effect(result.effect_id)),
@@ -474,7 +504,12 @@ impl Words<'_> {
     /// The name of a call to the store.
     pub fn store(&self, who: Who, request: &Request, nth: u32) -> Name {
         let what = self.request(request);
-        let what = match (who, run_of(request)) {
+        // Who reads on in a log holds no run.
+        let about = match request {
+            Request::Tail { run, .. } => Some(*run),
+            request => run_of(request),
+        };
+        let what = match (who, about) {
             // Of a run that the worker does not hold.
             (Who::Worker(_), Some(run)) => format!("{what} of {}", self.aliases.name_of(run)),
             _ => what,

@@ -159,6 +159,9 @@ impl Core {
         {
             self.effects.insert(effect.id, (*run, opening.step, effect.kind.clone()));
         }
+        if let Asked::Store(Request::Append { body, .. }) = &asked {
+            self.aliases.learn(body);
+        }
         let who = self.who(caller, &asked);
         let (number, about) = match &asked {
             Asked::Store(request) => subject(request, |id| self.effects.get(&id).map(|(_, step, _)| *step)),

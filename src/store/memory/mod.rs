@@ -174,6 +174,7 @@ impl Memory {
             Request::Following { agent } => Reply::Topics(self.follows.following(agent).cloned().collect()),
             Request::Spend { run, key, amounts } => self.spend(*run, *key, *amounts, at),
             Request::Totals { run } => Reply::Account(self.account(*run)),
+            Request::Clock => Reply::Time(at.now),
             _ => self.apply_to_scheduler(request, at),
         }
     }
