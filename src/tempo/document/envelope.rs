@@ -13,32 +13,49 @@ pub enum ErrorKind {
     InvalidTempoToken,
     /// 400: a document that is otherwise none.
     InvalidDocument,
+    /// 404: nobody has configured this user.
+    UnknownUser,
     /// 404: no plan, or occurrence, of this id.
     UnknownPlan,
     /// 409: a plan with a uid that there is already.
     DuplicateUid,
     /// 409: a step that a plan's status does not allow.
     IllegalTransition,
+    /// 409: feedback on what was not executed, or from before it was.
+    NotExecuted,
 }
 
 impl ErrorKind {
     /// All of them.
-    pub const ALL: [ErrorKind; 5] = [
+    pub const ALL: [ErrorKind; 7] = [
         ErrorKind::InvalidTempoToken,
         ErrorKind::InvalidDocument,
+        ErrorKind::UnknownUser,
         ErrorKind::UnknownPlan,
         ErrorKind::DuplicateUid,
         ErrorKind::IllegalTransition,
+        ErrorKind::NotExecuted,
     ];
+
+    /// The kind of a document that was refused: `InvalidTempoToken` where a token is to blame.
+    pub fn of(error: &DocumentError) -> ErrorKind {
+        let field = error.place.rsplit('.').next().unwrap_or_default();
+        let name = field.split('[').next().unwrap_or_default();
+        let is_of_token =
+            matches!(name, "tempo_token" | "tempo_tokens" | "tokens") || error.reason.starts_with("`<tempo:");
+        if is_of_token { ErrorKind::InvalidTempoToken } else { ErrorKind::InvalidDocument }
+    }
 
     /// The word under `error`.
     pub const fn as_str(self) -> &'static str {
         match self {
             ErrorKind::InvalidTempoToken => "InvalidTempoToken",
             ErrorKind::InvalidDocument => "InvalidDocument",
+            ErrorKind::UnknownUser => "UnknownUser",
             ErrorKind::UnknownPlan => "UnknownPlan",
             ErrorKind::DuplicateUid => "DuplicateUid",
             ErrorKind::IllegalTransition => "IllegalTransition",
+            ErrorKind::NotExecuted => "NotExecuted",
         }
     }
 
@@ -46,8 +63,8 @@ impl ErrorKind {
     pub const fn status_code(self) -> u16 {
         match self {
             ErrorKind::InvalidTempoToken | ErrorKind::InvalidDocument => 400,
-            ErrorKind::UnknownPlan => 404,
-            ErrorKind::DuplicateUid | ErrorKind::IllegalTransition => 409,
+            ErrorKind::UnknownUser | ErrorKind::UnknownPlan => 404,
+            ErrorKind::DuplicateUid | ErrorKind::IllegalTransition | ErrorKind::NotExecuted => 409,
         }
     }
 }
@@ -79,15 +96,11 @@ impl ErrorEnvelope {
         }
     }
 
-    /// The envelope of a document that was refused: `InvalidTempoToken` where a token is to blame.
+    /// The envelope of a document that was refused.
     pub fn of(error: &DocumentError, trace_id: &str) -> ErrorEnvelope {
-        let field = error.place.rsplit('.').next().unwrap_or_default();
-        let name = field.split('[').next().unwrap_or_default();
-        let is_of_token =
-            matches!(name, "tempo_token" | "tempo_tokens" | "tokens") || error.reason.starts_with("`<tempo:");
-        let kind = if is_of_token { ErrorKind::InvalidTempoToken } else { ErrorKind::InvalidDocument };
         let detail = format!("{}: {}", error.place, error.reason);
-        ErrorEnvelope { hint: error.hint.as_deref().map(Into::into), ..ErrorEnvelope::new(kind, &detail, trace_id) }
+        let hint = error.hint.as_deref().map(Into::into);
+        ErrorEnvelope { hint, ..ErrorEnvelope::new(ErrorKind::of(error), &detail, trace_id) }
     }
 
     /// Reads an envelope.
