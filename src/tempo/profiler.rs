@@ -201,3 +201,177 @@ fn first_draft(log: &[RunLogEntry]) -> Option<Name> {
         _ => None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::kernel::{
+        Attempt, Body, Digest, Effect, EffectResult, FailureCode, Interval, Json, LeaseEntry, Opening, Policy, RunId,
+        Seq,
+    };
+    use crate::tempo::{Calendar, Settings};
+
+    const RUN: RunId = RunId::from_parts(1, 2);
+
+    /// A log of these bodies, each so many milliseconds after 20:00:00.
+    fn log(entries: Vec<(i64, Body)>) -> Vec<RunLogEntry> {
+        let due = due();
+        let entry = |(place, (millis, body)): (i64, (i64, Body))| RunLogEntry {
+            run_id: RUN,
+            seq: Seq::new(place).unwrap(),
+            ts: due + Span::from_millis(millis),
+            body: Arc::new(body),
+        };
+        (0..).zip(entries).map(entry).collect()
+    }
+
+    fn due() -> Timestamp {
+        "2025-05-11T20:00:00Z".parse().unwrap()
+    }
+
+    fn lease(attempt: u32) -> LeaseEntry {
+        let (agent, version) = ("log".parse().unwrap(), Default::default());
+        LeaseEntry { agent, version, attempt: Attempt(attempt), woken_by: Vec::new() }
+    }
+
+    fn completed() -> Body {
+        Body::Ended(Ending::Completed { output: Json::null(), in_doubt: Vec::new() })
+    }
+
+    fn effect(step: u32, call: CallKind, kind: &str, spec: serde_json::Value) -> Body {
+        let opening = Opening { step: Step(step), group: None, call, digest: Digest(0) };
+        let effect = Effect::new(RUN, Step(step), kind.into(), Json::new(spec));
+        Body::ToolCalled { opening, effect, policy: Policy::Repeatable }
+    }
+
+    fn done(step: u32, kind: &str, spec: serde_json::Value) -> Body {
+        let effect = Effect::new(RUN, Step(step), kind.into(), Json::new(spec));
+        Body::ToolResult { step: Step(step), result: EffectResult::ok(effect.id, Json::null()) }
+    }
+
+    fn target(token: Option<&str>) -> Target {
+        let calendar = Calendar::of(&Settings::default()).unwrap();
+        let parsed = token.map(|token| calendar.registry.token(token).unwrap());
+        Target {
+            occurrence: Occurrence { uid: "review".into(), n: 1 },
+            due: due(),
+            window: calendar.window(parsed.as_ref(), due()),
+            token: token.map(Name::from),
+            planned_by: Some("ana".into()),
+        }
+    }
+
+    fn block(token: Option<&str>, entries: Vec<(i64, Body)>) -> Profile {
+        profile(&target(token), &log(entries)).unwrap()
+    }
+
+    #[test]
+    fn the_requirements_example_comes_out_as_it_says() {
+        let nothing = || serde_json::json!({});
+        let entries = vec![
+            (10_000, Body::RunStarted(lease(0))),
+            (20_000, effect(0, CallKind::Model, "writer", nothing())),
+            (22_300, done(0, "writer", nothing())),
+            (192_000, completed()),
+        ];
+        let profile = block(Some("<tempo:EveningReview>"), entries);
+        assert_eq!((profile.deviation_ms, profile.duration_ms), (Some(192_000), 182_000));
+        assert_eq!((profile.tempo_alignment, profile.agent_latency_ms), (Alignment::Partial, Some(2_300)));
+        assert_eq!(profile.reward_signal, None, "there is no reward before there is feedback");
+        let judged = amended(&profile, Score::new(4).unwrap(), due() + Span::from_millis(200_000));
+        assert_eq!((judged.reward_signal.map(|reward| reward.0), judged.user_delay_ms), (Some(7), Some(8_000)));
+        assert_eq!(Profile { feedback_score: None, reward_signal: None, user_delay_ms: None, ..judged }, profile);
+    }
+
+    #[test]
+    fn the_limits_of_alignment_are_inclusive() {
+        for (late, wanted) in [
+            (900_000, Alignment::Exact),
+            (900_001, Alignment::Partial),
+            (5_400_000, Alignment::Partial),
+            (5_400_001, Alignment::Misaligned),
+        ] {
+            let profile = block(None, vec![(0, Body::RunStarted(lease(0))), (late, completed())]);
+            assert_eq!(profile.tempo_alignment, wanted, "{late} ms");
+        }
+    }
+
+    #[test]
+    fn one_try_is_no_list_of_tries_though_it_slept() {
+        let entries = vec![
+            (0, Body::RunStarted(lease(0))),
+            (5, Body::RunSuspended { waits: Vec::new(), wakeup: None }),
+            (9, Body::RunResumed(lease(1))),
+            (12, completed()),
+        ];
+        assert_eq!(block(None, entries).attempts, []);
+    }
+
+    #[test]
+    fn a_retry_and_a_lost_lease_begin_another_try() {
+        let retrying = Body::RunRetrying { error: "no".into(), failure: 1, delay: Span::from_millis(10) };
+        let entries = vec![
+            (100, Body::RunStarted(lease(0))),
+            (140, retrying),
+            (200, Body::RunResumed(lease(1))),
+            (900, Body::RunResumed(lease(2))),
+            (930, completed()),
+        ];
+        let profile = block(None, entries);
+        let told: Vec<_> = profile
+            .attempts
+            .iter()
+            .map(|attempt| {
+                (attempt.executed_at.map(|at| at.since(due()).as_millis()), attempt.duration_ms, attempt.status)
+            })
+            .collect();
+        let (failed, completed) = (Execution::Failed, Execution::Completed);
+        assert_eq!(told, [(Some(140), 40, failed), (None, 700, failed), (Some(930), 30, completed)]);
+        assert_eq!(profile.duration_ms, 830);
+    }
+
+    #[test]
+    fn model_calls_that_overlap_count_once() {
+        let nothing = || serde_json::json!({});
+        let entries = vec![
+            (0, Body::RunStarted(lease(0))),
+            (10, effect(0, CallKind::Model, "a", nothing())),
+            (20, effect(1, CallKind::Model, "b", nothing())),
+            (25, effect(2, CallKind::Effect, "c", nothing())),
+            (30, done(0, "a", nothing())),
+            (50, done(1, "b", nothing())),
+            (90, done(2, "c", nothing())),
+            (100, completed()),
+        ];
+        assert_eq!(block(None, entries).agent_latency_ms, Some(40));
+    }
+
+    #[test]
+    fn what_it_left_is_its_first_draft_or_its_own_trace() {
+        let draft = || serde_json::json!({ "user": "ana", "trace": { "uid": "note-1" } });
+        let staged = vec![
+            (0, Body::RunStarted(lease(0))),
+            (1, effect(0, CallKind::Effect, MEMORY_PUSH, draft())),
+            (2, done(0, MEMORY_PUSH, draft())),
+            (3, completed()),
+        ];
+        let result = block(None, staged).execution_result;
+        assert_eq!((result.return_type, result.trace_id.as_deref()), (Some(ReturnType::Trace), Some("note-1")));
+        let failed = Ending::Failed { code: FailureCode::AgentCrashed, error: "no".into(), in_doubt: Vec::new() };
+        let failed = block(None, vec![(0, Body::RunStarted(lease(0))), (3, Body::Ended(failed))]).execution_result;
+        assert_eq!((failed.status, failed.trace_id.as_deref()), (Execution::Failed, Some("review#1")));
+    }
+
+    #[test]
+    fn a_run_that_nobody_took_up_was_never_executed() {
+        let cancelled = Body::Ended(Ending::Cancelled { reason: "no".into(), in_doubt: Vec::new() });
+        let profile = block(None, vec![(5, cancelled)]);
+        assert_eq!((profile.executed_at, profile.deviation_ms, profile.duration_ms), (None, None, 0));
+        assert_eq!(profile.tempo_alignment, Alignment::Misaligned);
+        assert_eq!(super::profile(&target(None), &log(vec![(0, Body::RunStarted(lease(0)))])), None);
+        let point = Interval { start: due(), end: due() };
+        assert_eq!(target(None).window, Window { target: point, boundary: None });
+    }
+}
