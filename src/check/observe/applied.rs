@@ -393,6 +393,7 @@ fn entry_to_others(
             children::completed(facts, judge, from, run, result, result_ref.is_none());
         }
         Body::AskResolved { step, outcome } => ask::resolved(facts, judge, run, *step, ts, outcome),
+        Body::AskSent { opening, message, .. } => ask::asks(facts, judge, run, opening.step, message),
         Body::ReplySent { opening, question, .. } => ask::replies(facts, judge, run, opening.step, question),
         Body::StepValue { opening, value } => {
             children::peeked(facts, judge, run, opening, value);
