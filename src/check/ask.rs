@@ -171,6 +171,22 @@ pub fn gave(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, step: Step, value:
     }
 }
 
+/// `ask-once`, at an `ask.sent`: its answer will have a name of its own. Two questions under one name would have one answer,
+/// which may come to the later one although it was given to the earlier.
+pub fn asks(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, step: Step, question: &Message) {
+    let before = facts.runs[run].log.bodies().find_map(|body| match body {
+        Body::AskSent { opening, message, .. } if message.correlation == question.correlation => Some(opening.step),
+        _ => None,
+    });
+    if let Some(before) = before {
+        judge.violated(
+            Rule::AskOnce,
+            facts.name(run),
+            format_args!("step {step} asks so that the answer to step {before} is its answer as well"),
+        );
+    }
+}
+
 /// `ask-once`, at a `reply.sent`: it answers a question that the log received, and answers it first.
 pub fn replies(facts: &mut Facts, judge: &mut Judge<'_>, run: RunAt, step: Step, question: &Message) {
     let Some(agent) = facts.runs[run].agent else { return };

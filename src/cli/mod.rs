@@ -13,6 +13,7 @@ mod failures;
 mod list;
 mod merge;
 mod new;
+mod profile;
 mod replay;
 mod results;
 mod run;
@@ -32,6 +33,7 @@ use clap::{Parser, Subcommand};
 use crate::explore::contain::{contain, note_places};
 use crate::explore::recorded::RecordedError;
 use crate::explore::{FilesError, Panic};
+use crate::report::profile::BaselineError;
 use terminal::Terminal;
 
 /// Deterministic simulation for durable agent runtimes.
@@ -45,7 +47,7 @@ struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
     0  everything held
-    1  a promise was broken: an invariant or an expectation; or two histories differ
+    1  a promise was broken: an invariant or an expectation; or two histories, or profiles, differ
     2  the input is wrong: usage, scenario or file
     3  determinism was broken: one schedule gave two histories
    70  a fault of chronodrome itself
@@ -64,6 +66,7 @@ enum Command {
     Replay(replay::Args),
     Shrink(shrink::Args),
     Explain(explain::Args),
+    Profile(profile::Args),
     Check(check::Args),
     Diff(diff::Args),
     Validate(validate::Args),
@@ -103,6 +106,8 @@ enum Stop {
     Files(#[from] FilesError),
     #[error(transparent)]
     Recorded(#[from] RecordedError),
+    #[error(transparent)]
+    Baseline(#[from] BaselineError),
     #[error("{0}")]
     Usage(String),
     #[error("{}: it cannot be written: {error}", path.display())]
@@ -152,6 +157,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Replay(args) => replay::run(&args, &terminal),
         Command::Shrink(args) => shrink::run(&args, &terminal),
         Command::Explain(args) => explain::run(&args, &terminal),
+        Command::Profile(args) => profile::run(&args, &terminal),
         Command::Check(args) => check::run(&args, &terminal),
         Command::Diff(args) => diff::run(&args, &terminal),
         Command::Validate(args) => validate::run(&args, &terminal),

@@ -57,6 +57,8 @@ pub enum Proposer {
     Run {
         /// The run.
         run: RunId,
+        /// Its address.
+        agent: AgentId,
         /// The step.
         step: Step,
     },

@@ -9,6 +9,7 @@ pub mod explain;
 pub mod failure;
 pub mod junit;
 pub mod outcome;
+pub mod profile;
 pub mod recorded;
 pub mod shrink;
 pub mod story;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::context::{SpawnCall, SpawnTarget};
+use super::call::{SpawnCall, SpawnTarget};
 use super::seat::Seat;
 use super::step::{Finish, Given, document};
 use crate::kernel::{

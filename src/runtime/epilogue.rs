@@ -8,7 +8,7 @@ use super::foreign;
 use super::hold::Hold;
 use crate::kernel::{
     ArtifactRef, Artifacts, AskOutcome, Body, Disposition, Ending, FailureCode, INLINE_BYTES_MAX, Inbox, Message,
-    MessageId, Name, Nursery, Release, RunId, RunLogEntry, RunResult, RunStatus, Scheduler, Seq, Wakeup,
+    MessageId, Name, Nursery, Release, RunId, RunLogEntry, RunResult, RunStatus, Scheduler, Seq, TraceBody, Wakeup,
 };
 
 /// Carries out what the log announces, sees to the children, gives the unit back, tells the parent and the askers,
@@ -17,6 +17,7 @@ pub(super) async fn epilogue(hold: &Hold) {
     carry_out_all(hold).await;
     see_to_children(hold).await;
     hold.settled(async || hold.floor.store.return_unit(hold.run()).await).await;
+    commit_memory(hold).await;
     let result = hold.log.borrow().run_result(hold.run()).expect("an epilogue stands behind a terminal entry");
     if let Some(parent) = hold.lease.spec.parent {
         tell_parent(hold, parent, result.clone()).await;
@@ -24,6 +25,28 @@ pub(super) async fn epilogue(hold: &Hold) {
     answer_questions(hold, &result).await;
     settle_mail(hold).await;
     hold.release(Release::Ended(result.status)).await;
+}
+
+/// Commits what a completed run has staged: its drafts, user by user, into their trace logs, unless they stand there. What a
+/// run has staged that did not complete stays in its own log, seen by nobody else.
+async fn commit_memory(hold: &Hold) {
+    let drafts = {
+        let log = hold.log.borrow();
+        match &log.ended {
+            Some(Ending::Completed { .. }) => log.drafts(),
+            _ => return,
+        }
+    };
+    let (store, host, run) = (&hold.floor.store, &hold.floor.host, hold.run());
+    for (user, traces) in drafts {
+        let committed = TraceBody::MemoryCommitted { run, traces };
+        let is_there = |entry: &RunLogEntry| match &*entry.body {
+            Body::Trace(trace) => matches!(**trace, TraceBody::MemoryCommitted { run: known, .. } if known == run),
+            _ => false,
+        };
+        let body = Arc::new(Body::Trace(Box::new(committed)));
+        foreign::write(&**store, &**host, RunId::of_traces(&user), &body, is_there).await;
+    }
 }
 
 /// Cancels or detaches the children that live, as the log has decided. A cancel of the run, whenever it came, means all of

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::kernel::{
-    Arrival, Attempt, Body, CallKind, EffectId, Ending, Json, LeaseEntry, Message, MessageId, Name, Opening, Received,
-    RunHandle, RunId, RunLogEntry, RunResult, Seq, Step, Timestamp, Trigger,
+    Arrival, Attempt, Body, CallKind, EffectId, EffectStatus, Ending, Json, LeaseEntry, MEMORY_PUSH, Message,
+    MessageId, Name, Opening, Received, RunHandle, RunId, RunLogEntry, RunResult, Seq, Staged, Step, Timestamp,
+    Trigger,
 };
 
 /// A `run.retrying` that no lease entry follows: the run is parked, or should be.
@@ -282,6 +283,24 @@ impl Fold {
             Body::ToolCalled { effect, .. } if record.result.is_none() => Some((*step, effect.id)),
             _ => None,
         })
+    }
+
+    /// The memory traces that the run has staged, in the order of their steps, for each user.
+    pub fn drafts(&self) -> BTreeMap<Name, Vec<Staged>> {
+        let mut drafts: BTreeMap<Name, Vec<Staged>> = BTreeMap::new();
+        for (step, record) in &self.steps {
+            if let Body::ToolCalled { effect, .. } = &*record.body
+                && &*effect.kind == MEMORY_PUSH
+                && let Some(Body::ToolResult { result, .. }) = record.result.as_deref()
+                && result.status == EffectStatus::Ok
+                && let (Some(user), Some(trace)) = (effect.spec.get("user"), effect.spec.get("trace"))
+                && let Some(user) = user.as_str()
+            {
+                let staged = Staged { step: *step, trace: Json::new(trace.clone()) };
+                drafts.entry(user.into()).or_default().push(staged);
+            }
+        }
+        drafts
     }
 
     /// The effects of which nobody can tell whether they happened.

@@ -255,8 +255,8 @@ pub(super) async fn repeat<T>(floor: &Floor, call: impl AsyncFn() -> Result<T, C
     repeat_on(&*floor.host, call).await
 }
 
-/// As [`repeat`], on any host.
-pub(super) async fn repeat_on<T>(host: &dyn Host, call: impl AsyncFn() -> Result<T, CallError>) -> T {
+/// Repeats a call on a host, with pauses of 0.1 s doubling to 5 s, until it is decided.
+pub async fn repeat_on<T>(host: &dyn Host, call: impl AsyncFn() -> Result<T, CallError>) -> T {
     let mut pauses = Pauses::new();
     loop {
         match call().await {

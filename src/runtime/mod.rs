@@ -2,7 +2,7 @@
 //!
 //! It knows the kernel only, and cannot tell whether its store, its host and the outside world are real.
 //!
-//! - [`agent`]: what an agent is, and the errors it can meet; [`context`]: what it sees.
+//! - [`agent`]: what an agent is, and the errors it can meet; [`context`]: what it sees; [`call`]: its calls as data.
 //! - [`worker`]: the poll loop; `hold`: one lease, its heartbeats and its calls; `fold`: what a log says.
 //! - `cycle`: one lease from its read to its release; `ending`: what follows from what the agent did;
 //!   `epilogue`: what is left to do behind a closed log.
@@ -14,6 +14,7 @@
 pub mod agent;
 mod announced;
 mod ask;
+pub mod call;
 mod cascade;
 mod child;
 pub mod client;
@@ -38,7 +39,10 @@ pub mod worker;
 mod tests;
 
 pub use agent::{Agent, AgentError, Agents, Registration, StepError};
+pub use call::{Call, EffectCall, ModelCall, ReceivedSignal, SpawnCall};
 pub use client::Client;
-pub use context::{Call, Context, EffectCall, ModelCall, ReceivedSignal, SpawnCall};
+pub use context::Context;
 pub use fanout::Push;
+pub use hold::repeat_on;
+pub use pace::Pauses;
 pub use worker::{Settings, Stopper, Worker};

@@ -9,14 +9,21 @@ use crate::kernel::Span;
 
 /// The pauses between the tries of one call: 0.1 s, doubling to 5 s.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pauses {
+pub struct Pauses {
     next: Span,
+}
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Pauses::new()
+    }
 }
 
 impl Pauses {
     const FIRST: Span = Span::from_millis(100);
     const MAX: Span = Span::from_secs(5);
 
+    /// The pauses from the first on.
     pub const fn new() -> Self {
         Pauses { next: Self::FIRST }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::announced::{carry_out, is_reserved};
-use super::context::SpawnTarget;
+use super::call::SpawnTarget;
 use super::fold::{StepRecord, is_refusal};
 use super::pace::yield_once;
 use super::seat::{Outcome, Seat};

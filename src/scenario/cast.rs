@@ -10,6 +10,7 @@ use std::task::Poll;
 use serde_json::json;
 
 use super::agent::Stage;
+use super::errand;
 use super::model::{Act, Alias, PROBE, Scenario};
 use crate::history::Event;
 use crate::kernel::{
@@ -51,7 +52,7 @@ impl Stage for MachineStage {
     }
 
     fn run_id(&self, alias: &Alias) -> RunId {
-        self.0.run_id(&alias.to_string())
+        run_of(alias, &self.0)
     }
 }
 
@@ -94,7 +95,14 @@ impl Cast for ScenarioCast<'_> {
         }
         let workers = self.scenario.runtime.workers.clone();
         let stamp = Stamp { ts: machine.start() + self.scenario.inputs[number as usize].at, step: Step(number) };
-        Box::pin(carry_out(act, stamp, machine, workers))
+        let users = self.scenario.users.clone();
+        Box::pin(async move {
+            match &act {
+                Act::Configure { user } => errand::configure(&machine, user, &users[user]).await,
+                Act::Desk { user, by, asks } => errand::ask(&machine, number, user, by, asks).await,
+                _ => carry_out(act, stamp, machine, workers).await,
+            }
+        })
     }
 
     fn probe(&self, machine: Machine) -> Task {
@@ -127,15 +135,24 @@ fn client(machine: &Machine) -> Client {
     Client::new(shared.clone(), shared)
 }
 
+/// The run of a name. That of an occurrence of a plan is known by its address, which ends in the occurrence's number.
+fn run_of(alias: &Alias, machine: &Machine) -> RunId {
+    let is_number = |n: &str| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit());
+    match alias.agent.key().rsplit_once('#') {
+        Some((_, n)) if is_number(n) && alias.nth == 1 => RunId::of_occurrence(&alias.agent),
+        _ => machine.run_id(&alias.to_string()),
+    }
+}
+
 /// Does what an input says. Of a subscription the time that is planned for the input counts, and of two inputs at one
 /// instant their order, however late they arrive.
 async fn carry_out(act: Act, stamp: Stamp, machine: Machine, workers: Vec<Name>) {
     match act {
         Act::Message { to, message } => deliver(&machine, to, message).await,
         Act::Signal { to, name, data, id } => {
-            client(&machine).signal(machine.run_id(&to.to_string()), name, data, id).await;
+            client(&machine).signal(run_of(&to, &machine), name, data, id).await;
         }
-        Act::Cancel { run, reason } => client(&machine).cancel(machine.run_id(&run.to_string()), reason).await,
+        Act::Cancel { run, reason } => client(&machine).cancel(run_of(&run, &machine), reason).await,
         Act::Redrive { agent, message } => {
             let client = client(&machine);
             let letters = client.dead_letters(agent.clone()).await;
@@ -143,11 +160,12 @@ async fn carry_out(act: Act, stamp: Stamp, machine: Machine, workers: Vec<Name>)
                 client.redrive(agent, message, letter.arrival).await;
             }
         }
-        Act::Resume { run } => client(&machine).resume(machine.run_id(&run.to_string())).await,
-        Act::Tail { run, cuts } => tail(&machine, machine.run_id(&run.to_string()), &cuts).await,
+        Act::Resume { run } => client(&machine).resume(run_of(&run, &machine)).await,
+        Act::Tail { run, cuts } => tail(&machine, run_of(&run, &machine), &cuts).await,
         Act::Follow { agent, topic, begins: true } => client(&machine).follow(agent, topic, stamp).await,
         Act::Follow { agent, topic, begins: false } => client(&machine).unfollow(agent, topic, stamp).await,
         Act::Stop { worker, restart } => machine.stop_worker(&worker, restart),
+        Act::Configure { .. } | Act::Desk { .. } => unreachable!("it is the desk's client that does these"),
         // New code comes with new workers: each is stopped gracefully, and starts anew with it.
         Act::Version { .. } => {
             for worker in &workers {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::model::Alias;
+use super::plans::UserEnd;
+use super::plans::expected::{PlanFact, Which};
 use crate::kernel::{AgentId, FailureCode, Json, MessageId, Name, RunId, Span, Spend};
 
 /// How a run stands at the end of a world.
@@ -172,6 +174,15 @@ pub struct DeadLetter {
     pub error: Name,
 }
 
+/// Something that a client was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The sort of refusal, in one word.
+    pub code: Name,
+    /// Why, in words.
+    pub message: Name,
+}
+
 /// All that expectations look at. The probe is not part of it.
 #[derive(Clone, Debug, Default)]
 pub struct Ends {
@@ -185,6 +196,10 @@ pub struct Ends {
     pub pending: BTreeMap<AgentId, u64>,
     /// What each tree has spent, by its root.
     pub spent: BTreeMap<RunId, Spend>,
+    /// What is left of each user.
+    pub users: BTreeMap<Name, UserEnd>,
+    /// What clients were refused, in the order in which they were.
+    pub refused: Vec<Refused>,
     /// How long it took: from the start to the last end, or the last event that was no poll.
     pub took: Span,
 }
@@ -302,6 +317,31 @@ pub enum Expectation {
         /// How much.
         bound: Bound,
     },
+    /// A plan of a user ended like this.
+    Plan {
+        /// The plan.
+        plan: Which,
+        /// Whose.
+        user: Name,
+        /// How.
+        fact: PlanFact,
+    },
+    /// A memory trace of a user is there, or is not.
+    Memory {
+        /// Its id.
+        uid: Name,
+        /// Whose.
+        user: Name,
+        /// Whether it is there.
+        exists: bool,
+    },
+    /// Clients were refused what they asked for so often.
+    Refused {
+        /// The sort of refusal.
+        code: Name,
+        /// How often.
+        bound: Bound,
+    },
     /// All is over after this long.
     Took {
         /// At most.
@@ -412,6 +452,11 @@ impl fmt::Display for Expectation {
                 write!(f, "cost of the tree of {run}, in millionths: {bound}")
             }
             Expectation::Spent { run, amount, bound } => write!(f, "{} of the tree of {run}: {bound}", amount.as_str()),
+            Expectation::Plan { plan, user, fact } => write!(f, "plan {plan} of {user} {fact}"),
+            Expectation::Memory { uid, user, exists } => {
+                write!(f, "memory {uid} of {user} is {}", if *exists { "there" } else { "not there" })
+            }
+            Expectation::Refused { code, bound } => write!(f, "refused as {code}: {bound}"),
             Expectation::Took { at_most } => write!(f, "all is over after {at_most}"),
         }
     }

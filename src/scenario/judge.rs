@@ -73,6 +73,18 @@ impl Expectation {
                 let count = tree.and_then(|tree| ends.spent.get(&tree)).map_or(0, |spent| amount.of(spent));
                 (bound.holds(count), format!("the tree of {run} has spent {count}"))
             }
+            Expectation::Plan { plan, user, fact } => match ends.users.get(user) {
+                Some(end) => fact.judge(plan, end),
+                None => (false, format!("there is no user {user}")),
+            },
+            Expectation::Memory { uid, user, exists } => {
+                let is_there = ends.users.get(user).is_some_and(|end| end.memory.contains(uid));
+                (is_there == *exists, format!("{uid} is {}", if is_there { "there" } else { "not there" }))
+            }
+            Expectation::Refused { code, bound } => {
+                let count = ends.refused.iter().filter(|refused| refused.code == *code).count() as u64;
+                (bound.holds(count), format!("refused as {code} {count} times"))
+            }
             Expectation::Took { at_most } => (ends.took <= *at_most, format!("it took {}", ends.took)),
         };
         ExpectationResult { text: self.to_string(), held, message }
@@ -97,7 +109,7 @@ mod tests {
 
     use super::*;
     use crate::kernel::{AgentId, FailureCode, Json, RunId, Span, Spend};
-    use crate::scenario::expect::{AgentFact, Amount, Bound, DeadLetter, EffectCount, EffectFact};
+    use crate::scenario::expect::{AgentFact, Amount, Bound, DeadLetter, EffectCount, EffectFact, Refused};
 
     fn run(name: &str, end: End, code: Option<FailureCode>, output: Option<i64>) -> RunEnd {
         let alias: Alias = name.parse().unwrap();
@@ -126,6 +138,8 @@ mod tests {
             dead_letters: vec![letter("a/x", "m"), letter("a/y", "n")],
             pending: BTreeMap::from([("a/x".parse().unwrap(), 2), ("b".parse().unwrap(), 1)]),
             spent: BTreeMap::from([(RunId::from_parts(0, 1), Spend { tokens: 900, cost_micros: 250_000, turns: 3 })]),
+            users: BTreeMap::new(),
+            refused: vec![Refused { code: "DuplicateUid".into(), message: "the uid `a` is taken".into() }],
             took: Span::from_secs(60),
         }
     }
@@ -145,6 +159,7 @@ mod tests {
         let befell = |agent: &str, fact, bound| Expectation::Befell { agent: who(agent), fact, bound };
         let spent = |run: &str, amount, bound| Expectation::Spent { run: alias(run), amount, bound };
         let code = |run: &str, code| Expectation::RunCode { run: alias(run), code };
+        let refused = |code: &str, bound| Expectation::Refused { code: code.into(), bound };
         let cases = [
             (effect("e", EffectFact::Happened, Bound::exactly(2)), true),
             (effect("e", EffectFact::Happened, bound(None, Some(1))), false),
@@ -178,6 +193,8 @@ mod tests {
             (spent("a/x#1", Amount::Cost, bound(None, Some(249_999))), false),
             (spent("a/x#1", Amount::Turns, bound(None, Some(3))), true),
             (spent("never#1", Amount::Turns, Bound::exactly(0)), true),
+            (refused("DuplicateUid", Bound::exactly(1)), true),
+            (refused("UnknownPlan", bound(Some(1), None)), false),
             (Expectation::Took { at_most: Span::from_secs(60) }, true),
             (Expectation::Took { at_most: Span::from_secs(59) }, false),
         ];

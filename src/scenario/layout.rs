@@ -10,8 +10,8 @@ use super::format::FIELDS;
 const WIDTH: usize = 120;
 
 /// Members of which each stands on a line of its own, however short they are.
-const BROKEN: [&str; 9] =
-    ["outside", "agents", "inputs", "load", "faults", "deviations", "expect", "expect_calm", "steps"];
+const BROKEN: [&str; 10] =
+    ["outside", "agents", "users", "inputs", "load", "faults", "deviations", "expect", "expect_calm", "steps"];
 
 /// Known members but those of a scenario itself, in the order in which they are written; others follow by name.
 const ORDER: &[&str] = &[
@@ -39,6 +39,19 @@ const ORDER: &[&str] = &[
     "tokens",
     "cost",
     "turns",
+    // A user.
+    "zone",
+    "auto_approve",
+    "registry",
+    "days",
+    "start",
+    "end",
+    "budget",
+    "cadence",
+    "blocked",
+    "horizon",
+    "reflect",
+    "follow_up",
     // A load.
     "seed",
     "messages",
@@ -87,7 +100,39 @@ const ORDER: &[&str] = &[
     "resume",
     "tail",
     "stop",
+    "plan",
+    "approve",
+    "reject",
+    "edit",
+    "set",
+    "feedback",
+    "remember",
+    "memory",
+    "refused",
+    // A plan, a feedback, a memory trace.
+    "uid",
+    "plan_uid",
+    "occurrence",
+    "feedback_rating",
+    "notes",
+    "type",
+    "timestamp",
+    "content",
+    "action_type",
+    "origin",
+    "scheduled_for",
+    "tempo_token",
+    "target",
+    "repeat",
+    "deadline",
+    "priority",
+    "retry_on_failure",
+    "conditions",
+    "task_id",
+    "linked_trace_ids",
     // What stands beside it.
+    "user",
+    "by",
     "to",
     "from",
     "is",
@@ -111,6 +156,16 @@ const ORDER: &[&str] = &[
     "happened",
     "recorded",
     "in_doubt",
+    "queue",
+    "occurrences",
+    "alignment",
+    "result",
+    "deviation",
+    "duration",
+    "attempts",
+    "score",
+    "reward",
+    "times",
     "do",
     "then",
     "else",

@@ -13,6 +13,7 @@ use crate::kernel::{
 };
 use crate::runtime::Agent;
 use crate::sim::{Deviation, Faults, Tool};
+use crate::tempo::Settings;
 
 /// The agent type of the probe that is sent after healing; scenario files may not define it.
 pub const PROBE: &str = "probe";
@@ -181,6 +182,20 @@ pub enum Act {
         /// How long after it has stopped it starts anew.
         restart: Span,
     },
+    /// Makes a user known, with the settings that the scenario has for him.
+    Configure {
+        /// The user.
+        user: Name,
+    },
+    /// Asks something of a user's desk: plans, feedback, memory. A user who is not configured yet is waited for.
+    Desk {
+        /// The user.
+        user: Name,
+        /// In whose name.
+        by: Name,
+        /// What.
+        asks: Errand,
+    },
     /// Gives an agent type new code under a higher version.
     Version {
         /// The type.
@@ -191,6 +206,47 @@ pub enum Act {
         code: Code,
         /// What its runs are made with from now on.
         defaults: SpecDefaults,
+    },
+}
+
+/// What is asked of a user's desk.
+#[derive(Clone, Debug)]
+pub enum Errand {
+    /// A plan is proposed.
+    Propose {
+        /// The `agent_plan` document.
+        plan: Json,
+    },
+    /// A plan is approved.
+    Approve {
+        /// The plan.
+        uid: Name,
+    },
+    /// A plan is rejected.
+    Reject {
+        /// The plan.
+        uid: Name,
+        /// Why.
+        reason: Name,
+    },
+    /// A plan that awaits approval becomes another one.
+    Edit {
+        /// The plan.
+        uid: Name,
+        /// The id of the edit.
+        id: Name,
+        /// The fields that differ, with their values from now on.
+        set: Json,
+    },
+    /// An executed occurrence is judged.
+    Feedback {
+        /// The feedback document.
+        feedback: Json,
+    },
+    /// A memory trace from outside is kept.
+    Remember {
+        /// The memory trace.
+        trace: Json,
     },
 }
 
@@ -212,7 +268,10 @@ pub struct Scenario {
     pub outside: BTreeMap<Name, Tool>,
     /// The agent types.
     pub agents: BTreeMap<Name, AgentType>,
-    /// What comes in, in order of time; of the same instant, in order of the file, a `load` last.
+    /// The users whose plans there are, with what holds for them.
+    pub users: BTreeMap<Name, Settings>,
+    /// What comes in, in order of time; of the same instant, in order of the file, a `load` last. Behind all of it stands,
+    /// for each user, the input that makes him known at the start.
     pub inputs: Vec<Input>,
     /// A seed of latencies other than the calm ones; they belong to the world, as its inputs do, and to no schedule.
     pub latencies: Option<u64>,

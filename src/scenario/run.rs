@@ -7,9 +7,10 @@ use std::rc::Rc;
 use sha2::{Digest as _, Sha256};
 
 use super::cast::ScenarioCast;
-use super::expect::{AgentFact, DeadLetter, EffectCount, End, Ends, ExpectationResult, RunEnd};
+use super::expect::{AgentFact, DeadLetter, EffectCount, End, Ends, ExpectationResult, Refused, RunEnd};
 use super::judge::judge;
 use super::model::{PROBE, Scenario};
+use super::plans::UserEnd;
 use crate::check::{Cells, Checker, Moments, Sometimes, Violation};
 use crate::history::{Change, Event, Header, Record};
 use crate::kernel::{
@@ -110,6 +111,7 @@ struct Bench {
     happened: BTreeMap<Name, u64>,
     /// What each tree has spent, by its root.
     spent: BTreeMap<RunId, Spend>,
+    refused: Vec<Refused>,
 }
 
 impl Watcher for Bench {
@@ -117,6 +119,9 @@ impl Watcher for Bench {
         self.checker.observe(at, &event);
         match &event {
             Event::Happened { kind, .. } => *self.happened.entry(kind.clone()).or_insert(0) += 1,
+            Event::Refused { code, message, .. } => {
+                self.refused.push(Refused { code: code.clone(), message: message.clone() });
+            }
             Event::Applied { changes, .. } => {
                 for change in changes {
                     if let Change::Spent { tree, amounts, .. } = change {
@@ -180,6 +185,7 @@ impl Runner {
             records: options.trace.is_some().then(Vec::new),
             happened: BTreeMap::new(),
             spent: BTreeMap::new(),
+            refused: Vec::new(),
         }));
         let cast = ScenarioCast::new(&self.scenario);
         let remains = sim::play(&self.setup, &cast, schedule, options.sites, bench.clone());
@@ -191,7 +197,8 @@ impl Runner {
         if let Some(take) = options.remains {
             take(&remains);
         }
-        let ends = Ends { spent: std::mem::take(&mut bench.spent), ..self.ends(&remains, &bench.happened) };
+        let (spent, refused) = (std::mem::take(&mut bench.spent), std::mem::take(&mut bench.refused));
+        let ends = Ends { spent, refused, ..self.ends(&remains, &bench.happened) };
         let mut expectations = judge(&self.scenario.expect, &ends);
         let calm = *schedule == Schedule::Calm && self.scenario.latencies.is_none();
         if calm && self.scenario.deviations.is_none() {
@@ -255,6 +262,11 @@ impl Runner {
             .collect();
         for (agent, _, _) in remains.store.pending_mail() {
             *ends.pending.entry(agent.clone()).or_insert(0) += 1;
+        }
+        for user in self.scenario.users.keys() {
+            let entries = remains.store.log(RunId::of_traces(user));
+            let end = UserEnd::of(user, entries, remains.end, |run| remains.store.log(run));
+            ends.users.insert(user.clone(), end);
         }
         ends.took = last_end.since(self.setup.header.start);
         ends

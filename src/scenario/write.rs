@@ -4,10 +4,11 @@
 
 use serde_json::{Map, Value, json};
 
+use super::format::{TOOLS, usual_policy};
 use super::layout;
 use super::model::{RuntimeSettings, Scenario};
 use super::steps::each_list;
-use crate::kernel::{Json, Limits, Span};
+use crate::kernel::{Json, Limits, Name, Span};
 use crate::sim::{Deviation, Tool};
 
 /// The version of chronodrome that files name as their writer.
@@ -61,10 +62,11 @@ pub fn text(scenario: &Scenario) -> String {
 /// The document of a scenario that lists its deviations, with every default written out.
 fn document(scenario: &Scenario) -> Value {
     let mut document: Value = (*scenario.document).clone();
-    fill_steps(&mut document);
+    fill_steps(&mut document, only_user(scenario));
     let Value::Object(members) = &mut document else { return document };
     fill_ids(members);
     fill_senders(members);
+    fill_users(members, scenario);
     let tools = scenario.outside.iter().map(|(name, tool)| (name.to_string(), tool_document(tool)));
     members.extend([
         ("format".to_owned(), json!(1)),
@@ -156,12 +158,18 @@ fn tool_document(tool: &Tool) -> Value {
 
 /// Policy, tries and limit of effects and models, and the pause where there are tries to pause between; what becomes of a
 /// child when its parent ends.
-fn fill_steps(document: &mut Value) {
+fn fill_steps(document: &mut Value, user: Option<&Name>) {
     each_list(document, &mut |list| {
         for step in list.iter_mut().filter_map(Value::as_object_mut) {
             let is_effect = step.contains_key("effect");
-            if is_effect {
-                fill(step, "policy", || json!("at_most_once"));
+            if let Some(kind) = step.get("effect").and_then(Value::as_str) {
+                let policy = json!(usual_policy(kind));
+                let is_temporal = TOOLS.contains(&kind);
+                fill(step, "policy", || policy);
+                if let Some(args) = step.get_mut("args").and_then(Value::as_object_mut).filter(|_| is_temporal) {
+                    fill_user(args, user);
+                    fill_status(args);
+                }
             }
             if is_effect || step.contains_key("model") {
                 fill(step, "tries", || json!(1));
@@ -182,6 +190,12 @@ fn fill_ids(members: &mut Map<String, Value>) {
     for (place, input) in inputs(members).into_iter().enumerate() {
         if is_sent(input) {
             fill(input, "id", || json!(format!("input-{}", place + 1)));
+        }
+        if input.contains_key("edit") {
+            fill(input, "id", || json!(format!("edit-{}", place + 1)));
+        }
+        if let Some(feedback) = input.get_mut("feedback").and_then(Value::as_object_mut) {
+            fill(feedback, "uid", || json!(format!("feedback-{}", place + 1)));
         }
     }
     for (place, load) in loads(members).into_iter().enumerate() {
@@ -205,7 +219,55 @@ fn fill_senders(members: &mut Map<String, Value>) {
 /// Whether an input is a message or a signal.
 fn is_sent(input: &Map<String, Value>) -> bool {
     let others = ["cancel", "redrive", "resume", "tail", "follow", "unfollow", "stop", "version"];
-    !others.iter().any(|kind| input.contains_key(*kind))
+    !others.iter().chain(&ERRANDS).any(|kind| input.contains_key(*kind))
+}
+
+/// What is asked of a user's desk.
+const ERRANDS: [&str; 6] = ["plan", "approve", "reject", "edit", "feedback", "remember"];
+
+/// What holds for users, all of it; and whose the plans and traces of inputs and expectations are.
+fn fill_users(members: &mut Map<String, Value>, scenario: &Scenario) {
+    if scenario.users.is_empty() {
+        members.remove("users");
+        return;
+    }
+    members.insert("users".to_owned(), json!(scenario.users));
+    let only = only_user(scenario);
+    for input in inputs(members).into_iter().filter(|input| ERRANDS.iter().any(|kind| input.contains_key(*kind))) {
+        fill_user(input, only);
+        let user = input.get("user").cloned().unwrap_or_default();
+        fill(input, "by", || user);
+        if input.contains_key("reject") {
+            fill(input, "reason", || json!("rejected"));
+        }
+        fill_status(input);
+    }
+    for list in ["expect", "expect_calm"] {
+        let expected = members.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+        let about_user = |expected: &&mut Map<String, Value>| expected.contains_key("plan") || expected.contains_key("memory");
+        for expected in expected.filter_map(Value::as_object_mut).filter(about_user) {
+            fill_user(expected, only);
+        }
+    }
+}
+
+/// Where the plan of an input or of a step stands.
+fn fill_status(members: &mut Map<String, Value>) {
+    if let Some(plan) = members.get_mut("plan").and_then(Value::as_object_mut) {
+        fill(plan, "status", || json!("proposed"));
+    }
+}
+
+/// The user, where there is just one.
+fn only_user(scenario: &Scenario) -> Option<&Name> {
+    let mut names = scenario.users.keys();
+    names.next().filter(|_| names.next().is_none())
+}
+
+fn fill_user(members: &mut Map<String, Value>, only: Option<&Name>) {
+    if let Some(user) = only {
+        fill(members, "user", || json!(user));
+    }
 }
 
 fn inputs(members: &mut Map<String, Value>) -> Vec<&mut Map<String, Value>> {

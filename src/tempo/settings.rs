@@ -54,3 +54,24 @@ pub struct Settings {
     /// Whether an execution that failed is followed by a proposal to do it again.
     pub follow_up: bool,
 }
+
+/// Settings that hold for nobody: what is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct SettingsError {
+    /// The field, as `registry.EveningReview.start`.
+    pub place: String,
+    /// What is wrong with it, in words.
+    pub reason: String,
+    /// The valid choice that is nearest.
+    pub nearest: Option<String>,
+}
+
+impl std::fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.place, self.reason)?;
+        match &self.nearest {
+            Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
+            None => Ok(()),
+        }
+    }
+}

@@ -398,6 +398,7 @@ fn entry_to_others(
             children::completed(facts, judge, from, run, result, result_ref.is_none());
         }
         Body::AskResolved { step, outcome } => ask::resolved(facts, judge, run, *step, ts, outcome),
+        Body::AskSent { opening, message, .. } => ask::asks(facts, judge, run, opening.step, message),
         Body::ReplySent { opening, question, .. } => ask::replies(facts, judge, run, opening.step, question),
         Body::Trace(trace) => temporal::entry(facts, judge, run, ts, trace, from),
         Body::StepValue { opening, value } => {

@@ -73,7 +73,7 @@ pub(super) fn event(
             });
             coverage.deviated(facts, *kind, *call, run);
         }
-        Event::LetGo { .. } => {}
+        Event::LetGo { .. } | Event::Refused { .. } => {}
         Event::Phase(phase) => entered_phase(facts, &mut judge, *phase),
     }
 }

@@ -253,6 +253,18 @@ pub const PAIRS: &[Pair] = &[
     },
     Pair {
         invariant: "ask-once",
+        case: "two questions have one name for their answers",
+        violates: |h| {
+            resolved(h);
+            asks_again(h, "1.0");
+        },
+        nearly: |h| {
+            resolved(h);
+            asks_again(h, "1.1");
+        },
+    },
+    Pair {
+        invariant: "ask-once",
         case: "a run replies twice",
         violates: |h| {
             replied(h);
@@ -331,6 +343,12 @@ fn gives(history: &mut History, outcome: &AskOutcome) {
 fn asks_only(history: &mut History) {
     let (opening, limit) = (opening(0, CallKind::Ask), Span::from_secs(60));
     history.append("w1", 1, Body::AskSent { opening, to: helper(2), message: question(), limit });
+}
+
+fn asks_again(history: &mut History, correlation: &str) {
+    let (opening, limit) = (opening(1, CallKind::Ask), Span::from_secs(60));
+    let message = Message { id: "1.1".into(), correlation: Some(correlation.into()), ..question() };
+    history.append("w1", 1, Body::AskSent { opening, to: helper(2), message, limit });
 }
 
 fn asks_in_vain(history: &mut History) {

@@ -93,6 +93,10 @@ impl<'a> Teller<'a> {
                 Event::Phase(Phase::Healed) => {
                     teller.push(place, "the world", "healed: no faults from here on".to_owned(), Weight::Routine, None);
                 }
+                Event::Refused { by, code, message } => {
+                    let said = format!("was refused what it asked for ({code}): {message}");
+                    teller.push(place, &facts.actor(by), said, Weight::Telling, None);
+                }
                 Event::Happened { effect, .. } => *teller.happened.entry(*effect).or_default() += 1,
                 Event::Entered { .. } | Event::Gave { .. } | Event::LetGo { .. } | Event::Phase(_) => {}
             }

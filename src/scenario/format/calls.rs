@@ -2,6 +2,7 @@
 
 use super::decode::{Decoded, Doc, Object, excerpt, nearest};
 use super::scope::Scope;
+use super::tools::{self, TOOLS};
 use super::world::{PRIORITIES, deadline};
 use crate::kernel::{Json, Name, Policy, Retention, Span, Supervision};
 use crate::scenario::script::{Address, Child, EffectStep, ModelStep, Op, SpawnStep, Target, Template, Topic};
@@ -45,6 +46,9 @@ fn data(step: &Object<'_>, scope: &mut Scope<'_>) -> Decoded<Template> {
 /// The name of something outside: one of `these`, or a mistake that tells where the others are at home.
 fn outside(main: &Doc<'_>, scope: &Scope<'_>, is_model: bool) -> Decoded<Name> {
     let kind = main.name()?;
+    if !is_model && TOOLS.contains(&&*kind) {
+        return Ok(kind);
+    }
     let (tools, models) = (&scope.cast.tools, &scope.cast.models);
     let (these, others) = if is_model { (models, tools) } else { (tools, models) };
     if these.contains(&*kind) {
@@ -60,7 +64,8 @@ fn outside(main: &Doc<'_>, scope: &Scope<'_>, is_model: bool) -> Decoded<Name> {
         return Err(main.mistake(reason));
     }
     let mut mistake = main.mistake(format!("`outside` has no {what} `{name}`"));
-    mistake.nearest = nearest(&kind, these.iter().copied());
+    let own: &[&str] = if is_model { &[] } else { &TOOLS };
+    mistake.nearest = nearest(&kind, these.iter().chain(own).copied());
     Err(mistake)
 }
 
@@ -68,10 +73,15 @@ fn effect(main: &Doc<'_>, step: &Object<'_>, scope: &mut Scope<'_>) -> Decoded<E
     let policies =
         [("at_most_once", Policy::AtMostOnce), ("idempotent", Policy::Idempotent), ("repeatable", Policy::Repeatable)];
     let (tries, pause, limit) = tries(step)?;
+    let kind = outside(main, scope, false)?;
     Ok(EffectStep {
-        kind: outside(main, scope, false)?,
-        args: step.or("args", Template::Fixed(Json::empty()), |doc| scope.template(doc))?,
-        policy: step.or("policy", Policy::default(), |doc| doc.one_of("policy", &policies))?,
+        args: if TOOLS.contains(&&*kind) {
+            tools::args(&kind, step, scope)?
+        } else {
+            step.or("args", Template::Fixed(Json::empty()), |doc| scope.template(doc))?
+        },
+        policy: step.or("policy", tools::usual_policy(&kind), |doc| doc.one_of("policy", &policies))?,
+        kind,
         tries,
         pause,
         limit,

@@ -1,7 +1,9 @@
 //! What is expected, as files say it. One line may expect several things of one subject.
 
 use super::decode::{Decoded, Doc, Object};
+use super::plans;
 use super::scope::Cast;
+use super::tools::TOOLS;
 use crate::kernel::FailureCode;
 use crate::scenario::expect::{AgentFact, Amount, Bound, EffectFact, End, Expectation, Who};
 
@@ -28,20 +30,27 @@ fn expectation(doc: &Doc<'_>, cast: &Cast<'_>, all: &mut Vec<Expectation>) -> De
     } else if open.get("run").is_some() {
         let fields = ["run", "ends", "code", "leases", "failures", "output", "tokens", "cost", "turns"];
         run(&doc.object(&fields)?, cast, all)
+    } else if open.get("plan").is_some() {
+        plans::plan(doc, cast, all)
+    } else if open.get("memory").is_some() {
+        plans::memory(doc, cast, all)
+    } else if open.get("refused").is_some() {
+        plans::refused(doc, all)
     } else if open.get("took").is_some() {
         let took = doc.object(&["took"])?.need("took")?.object(&["at_most"])?;
         all.push(Expectation::Took { at_most: took.need("at_most")?.span()? });
         Ok(())
     } else {
-        doc.object(&["effect", "agent", "run", "took"])?;
-        Err(doc.mistake("an expectation is about an `effect`, an `agent`, a `run`, or what it `took`"))
+        doc.object(&["effect", "agent", "run", "plan", "memory", "refused", "took"])?;
+        let subjects = "an `effect`, an `agent`, a `run`, a `plan`, a `memory`, what was `refused`, or what it `took`";
+        Err(doc.mistake(format!("an expectation is about {subjects}")))
     }
 }
 
 fn effect(object: &Object<'_>, cast: &Cast<'_>, all: &mut Vec<Expectation>) -> Decoded<()> {
     let main = object.need("effect")?;
     let kind = main.name()?;
-    let known = || cast.tools.iter().chain(&cast.models).copied();
+    let known = || cast.tools.iter().chain(&cast.models).chain(&TOOLS).copied();
     if !known().any(|known| *known == *kind) {
         return Err(main.unknown("tool", known()));
     }
@@ -115,7 +124,8 @@ fn code(doc: &Doc<'_>) -> Decoded<FailureCode> {
     doc.one_of("failure code", &FailureCode::ALL.map(|code| (code.as_str(), code)))
 }
 
-fn bound(doc: &Doc<'_>) -> Decoded<Bound> {
+/// A number, or how many at least and at most.
+pub fn bound(doc: &Doc<'_>) -> Decoded<Bound> {
     bound_of(doc, |doc| doc.integer(0, u64::MAX))
 }
 
@@ -125,7 +135,7 @@ fn bound_of_money(doc: &Doc<'_>) -> Decoded<Bound> {
 }
 
 /// A number, or an object with `at_least` and `at_most`.
-fn bound_of(doc: &Doc<'_>, number: impl Fn(&Doc<'_>) -> Decoded<u64>) -> Decoded<Bound> {
+pub fn bound_of(doc: &Doc<'_>, number: impl Fn(&Doc<'_>) -> Decoded<u64>) -> Decoded<Bound> {
     if doc.value.is_number() {
         return number(doc).map(Bound::exactly);
     }

@@ -10,7 +10,7 @@ use super::world::{AGENT_FIELDS, defaults};
 use crate::kernel::{AgentId, Json, Message, Name, Span, SpecDefaults, Timestamp, Version};
 use crate::scenario::code::Code;
 use crate::scenario::load::{Load, expand};
-use crate::scenario::model::{Act, AgentType, Input};
+use crate::scenario::model::{Act, AgentType, Errand, Input};
 
 /// The most inputs of a scenario, those of its loads included.
 const INPUTS_MAX: usize = 100_000;
@@ -40,9 +40,12 @@ impl<'a> Arrivals<'a> {
         Arrivals { cast, agents, workers, start, ids: BTreeSet::new(), inputs: Vec::new() }
     }
 
-    /// All inputs, in order of time.
+    /// All inputs, in order of time. Behind them those that make the users known: so the numbers of the others, by which
+    /// sites are named, do not hang on who there is.
     pub fn sorted(mut self) -> Vec<Input> {
         self.inputs.sort_by_key(|input| input.at);
+        let configure = |user: &Name| Input { at: Span::ZERO, does: Act::Configure { user: user.clone() } };
+        self.inputs.extend(self.cast.users.names().map(configure));
         self.inputs
     }
 
@@ -88,8 +91,10 @@ impl<'a> Arrivals<'a> {
     }
 
     fn input(&mut self, doc: &Doc<'_>, nth: usize) -> Decoded<()> {
-        const KINDS: [&str; 9] =
-            ["signal", "cancel", "redrive", "resume", "tail", "follow", "unfollow", "stop", "version"];
+        const KINDS: [&str; 15] = [
+            "signal", "cancel", "redrive", "resume", "tail", "follow", "unfollow", "stop", "version", "plan", "approve",
+            "reject", "edit", "feedback", "remember",
+        ];
         let open = doc.open_object()?;
         let kind = KINDS.into_iter().find(|kind| open.get(kind).is_some()).unwrap_or("to");
         let fields: &[&str] = match kind {
@@ -102,6 +107,12 @@ impl<'a> Arrivals<'a> {
             "unfollow" => &["at", "unfollow", "agent"],
             "stop" => &["at", "stop", "restart"],
             "version" => &[&["at", "agent"], &AGENT_FIELDS[..]].concat(),
+            "plan" => &["at", "plan", "user", "by"],
+            "approve" => &["at", "approve", "user", "by"],
+            "reject" => &["at", "reject", "user", "by", "reason"],
+            "edit" => &["at", "edit", "set", "user", "by", "id"],
+            "feedback" => &["at", "feedback", "user", "by"],
+            "remember" => &["at", "remember", "user", "by"],
             _ => &["at", "to", "from", "id", "data", "again"],
         };
         // A message is what no other input is; its unknown field may be another input's name with a slip.
@@ -147,6 +158,7 @@ impl<'a> Arrivals<'a> {
             },
             "stop" => self.stop(&main, object)?,
             "version" => self.version(&main, object)?,
+            "plan" | "approve" | "reject" | "edit" | "feedback" | "remember" => self.errand(kind, &main, object, nth)?,
             _ => {
                 let sender = object.or("from", client(), Doc::parse)?;
                 let id = self.id(object, nth)?;
@@ -182,6 +194,28 @@ impl<'a> Arrivals<'a> {
             code: Code::Script(script(&object.need("steps")?, self.cast)?.into()),
             defaults: defaults(object, usual, self.start)?,
         })
+    }
+
+    /// What is asked of a user's desk.
+    fn errand(&mut self, kind: &str, main: &Doc<'_>, object: &Object<'_>, nth: usize) -> Decoded<Act> {
+        let users = &self.cast.users;
+        let user = users.of(object)?;
+        let by = object.or("by", user.clone(), Doc::name)?;
+        let asks = match kind {
+            "plan" => Errand::Propose { plan: self.cast.plan(&user, main)? },
+            "approve" => Errand::Approve { uid: main.name()? },
+            "reject" => {
+                Errand::Reject { uid: main.name()?, reason: object.or("reason", "rejected".into(), Doc::name)? }
+            }
+            "edit" => Errand::Edit {
+                uid: main.name()?,
+                id: object.or("id", format!("edit-{nth}").into(), Doc::name)?,
+                set: self.cast.edit(&user, &object.need("set")?)?,
+            },
+            "feedback" => Errand::Feedback { feedback: users.feedback(main, &format!("feedback-{nth}"))? },
+            _ => Errand::Remember { trace: users.trace(main)? },
+        };
+        Ok(Act::Desk { user, by, asks })
     }
 
     /// Every new version is higher than those before it, in order of time.

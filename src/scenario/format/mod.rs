@@ -11,8 +11,12 @@ mod fault;
 mod holds;
 mod input;
 mod locate;
+mod plans;
 mod scope;
 mod script;
+mod tempo;
+mod tools;
+mod users;
 mod world;
 
 use std::fs::File;
@@ -31,7 +35,10 @@ use crate::kernel::{Json, Timestamp};
 use crate::sim::Faults;
 
 pub use error::ScenarioError;
+#[cfg(feature = "cli")]
+pub(super) use plans::{ALIGNMENTS, REFUSALS, RESULTS, STATUSES};
 pub use script::step_names;
+pub(super) use tools::{TOOLS, usual_policy};
 
 /// The largest file that is read, in bytes.
 pub const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -40,7 +47,7 @@ pub const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 const START: Timestamp = Timestamp::from_micros(1_735_689_600_000_000);
 
 /// The fields of a scenario file.
-pub(super) const FIELDS: [&str; 17] = [
+pub(super) const FIELDS: [&str; 18] = [
     "$schema",
     "format",
     "name",
@@ -49,6 +56,7 @@ pub(super) const FIELDS: [&str; 17] = [
     "runtime",
     "outside",
     "agents",
+    "users",
     "inputs",
     "load",
     "latencies",
@@ -154,6 +162,7 @@ fn scenario(doc: &Doc<'_>) -> Decoded<Scenario> {
         agents: world::agent_types(&agents_doc)?,
         tools: tools.into_iter().map(|(name, _)| &**name).collect(),
         models: models.into_iter().map(|(name, _)| &**name).collect(),
+        users: object.maybe("users", |doc| users::users(doc, start))?.unwrap_or_default(),
         start,
     };
     let agents = world::agents(&agents_doc, &cast, &runtime, start)?;
@@ -165,6 +174,7 @@ fn scenario(doc: &Doc<'_>) -> Decoded<Scenario> {
     let (faults, deviations) = what_goes_wrong(&object, &runtime, start)?;
     let expect = object.or("expect", Vec::new(), |doc| expectation::expectations(doc, &cast))?;
     let expect_calm = object.or("expect_calm", Vec::new(), |doc| expectation::expectations(doc, &cast))?;
+    let users = cast.users.settings();
     drop(cast);
     Ok(Scenario {
         name: object.need("name")?.name()?,
@@ -173,6 +183,7 @@ fn scenario(doc: &Doc<'_>) -> Decoded<Scenario> {
         runtime,
         outside,
         agents,
+        users,
         inputs,
         latencies: object.maybe("latencies", |doc| doc.integer(0, u64::MAX))?,
         faults,

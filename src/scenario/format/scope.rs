@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::decode::{Decoded, Doc, excerpt, nearest};
 use super::holds::Holds;
+use super::users::Users;
 use crate::kernel::{AgentId, Json, Name, Timestamp};
 use crate::scenario::model::{Alias, PROBE};
 use crate::scenario::script::{Key, Reference, Slot, Source, Template};
@@ -19,6 +20,8 @@ pub struct Cast<'a> {
     pub tools: BTreeSet<&'a str>,
     /// The models.
     pub models: BTreeSet<&'a str>,
+    /// The users.
+    pub users: Users,
     /// When the world starts.
     pub start: Timestamp,
 }
@@ -268,7 +271,7 @@ impl<'a> Scope<'a> {
 }
 
 /// Whether a text within begins with `$`.
-fn may_refer(value: &Value) -> bool {
+pub fn may_refer(value: &Value) -> bool {
     match value {
         Value::String(text) => text.starts_with('$'),
         Value::Array(items) => items.iter().any(may_refer),

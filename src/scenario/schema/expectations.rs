@@ -5,9 +5,11 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
-use super::values::{Address, Alias, Bound, Duration, Money, OneOrMore, Text, one_of};
-use crate::kernel::FailureCode;
+use super::values::{Address, Alias, Bound, Duration, Money, OneOrMore, Rate, Text, one_of};
+use crate::kernel;
 use crate::scenario::expect;
+use crate::scenario::format::{ALIGNMENTS, REFUSALS, RESULTS, STATUSES};
+use crate::scenario::plans::QUEUE_STATES;
 
 /// What is expected of one subject.
 #[derive(JsonSchema)]
@@ -16,6 +18,9 @@ pub enum Expectation {
     Effect(Effect),
     Agent(Agent),
     Run(Run),
+    Plan(Plan),
+    Memory(Memory),
+    Refused(Refused),
     Took(Took),
 }
 
@@ -71,7 +76,7 @@ pub struct Run {
     /// How it stands.
     ends: Option<OneOrMore<End>>,
     /// Why it failed.
-    code: Option<Code>,
+    code: Option<FailureCode>,
     /// How many leases it had.
     leases: Option<Bound>,
     /// How often it failed.
@@ -102,6 +107,92 @@ pub struct LimitsOfMoney {
     at_most: Option<Money>,
 }
 
+/// About a plan. What is about the end of an occurrence is expected of every one that is closed.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Plan {
+    /// Its `uid`, or one occurrence of it, like `inbox#1`.
+    plan: Text,
+    /// Whose: the only user's if nothing is said.
+    user: Option<Text>,
+    /// Where it stands.
+    status: Option<OneOrMore<PlanStatus>>,
+    /// Where its occurrences are in the planner's queue.
+    queue: Option<OneOrMore<QueueState>>,
+    /// How many of its occurrences were given to an agent or closed.
+    occurrences: Option<Bound>,
+    /// How near to its window each was completed.
+    alignment: Option<OneOrMore<Alignment>>,
+    /// How each execution ended.
+    result: Option<OneOrMore<ExecutionResult>>,
+    /// How long after it was due each was completed.
+    deviation: Option<BoundOfTime>,
+    /// How long each took from its first dispatch.
+    duration: Option<BoundOfTime>,
+    /// How often each was tried.
+    attempts: Option<Bound>,
+    /// The score of its last feedback.
+    score: Option<Bound>,
+    /// Its reward, in tenths of one.
+    reward: Option<BoundOfReward>,
+    /// A part of the reason why it was never executed.
+    reason: Option<Text>,
+}
+
+/// About a memory trace.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Memory {
+    /// Its `uid`.
+    memory: Text,
+    /// Whose: the only user's if nothing is said.
+    user: Option<Text>,
+    /// Whether it is there: added, or committed.
+    exists: Option<bool>,
+}
+
+/// About what clients are refused.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Refused {
+    /// The sort of refusal.
+    refused: Refusal,
+    /// How often.
+    times: Option<Bound>,
+}
+
+/// A duration, or a bound.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+pub enum BoundOfTime {
+    Exactly(Duration),
+    Between(LimitsOfTime),
+}
+
+/// At least, at most, or both.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct LimitsOfTime {
+    at_least: Option<Duration>,
+    at_most: Option<Duration>,
+}
+
+/// A reward, or a bound.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+pub enum BoundOfReward {
+    Exactly(Rate),
+    Between(LimitsOfReward),
+}
+
+/// At least, at most, or both.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct LimitsOfReward {
+    at_least: Option<Rate>,
+    at_most: Option<Rate>,
+}
+
 /// About the time of the last end of a run.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -115,28 +206,37 @@ pub struct AtMost {
     at_most: Duration,
 }
 
-/// How a run stands.
-pub struct End;
+/// A type whose schema is one of some names.
+macro_rules! names {
+    ($($(#[$doc:meta])* $name:ident => $names:expr;)+) => {$(
+        $(#[$doc])*
+        pub struct $name;
 
-impl JsonSchema for End {
-    fn schema_name() -> Cow<'static, str> {
-        "End".into()
-    }
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        one_of(expect::End::ALL.map(|end| end.as_str()))
-    }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                one_of($names)
+            }
+        }
+    )+};
 }
 
-/// Why a run failed.
-pub struct Code;
-
-impl JsonSchema for Code {
-    fn schema_name() -> Cow<'static, str> {
-        "FailureCode".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        one_of(FailureCode::ALL.map(|code| code.as_str()))
-    }
+names! {
+    /// How a run stands.
+    End => expect::End::ALL.map(|end| end.as_str());
+    /// Why a run failed.
+    FailureCode => kernel::FailureCode::ALL.map(|code| code.as_str());
+    /// Where a plan stands.
+    PlanStatus => STATUSES.map(|status| status.as_str());
+    /// Where an occurrence is in the planner's queue.
+    QueueState => QUEUE_STATES.map(|state| state.as_str());
+    /// How near to its window an occurrence was completed.
+    Alignment => ALIGNMENTS.map(|alignment| alignment.as_str());
+    /// How an execution ended.
+    ExecutionResult => RESULTS.map(|result| result.as_str());
+    /// The sort of a refusal.
+    Refusal => REFUSALS;
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde_json::Value;
 
 use super::steps::Step;
+use super::users::{Approve, Edit, Judge, Propose, Reject, Remember};
 use super::values::{Address, Alias, Duration, OneOrMore, Text, Time};
 use super::world::{Priority, Retry, Spending};
 
@@ -20,6 +21,12 @@ pub enum Input {
     Unfollow(Unfollow),
     Stop(Stop),
     Version(Version),
+    Propose(Propose),
+    Approve(Approve),
+    Reject(Reject),
+    Edit(Edit),
+    Judge(Judge),
+    Remember(Remember),
     Message(Message),
 }
 

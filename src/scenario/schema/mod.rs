@@ -9,6 +9,7 @@ mod expectations;
 mod faults;
 mod inputs;
 mod steps;
+mod users;
 mod values;
 mod world;
 
@@ -20,6 +21,7 @@ use serde_json::Value;
 use self::expectations::Expectation;
 use self::faults::Faults;
 use self::inputs::{Input, Load};
+use self::users::User;
 use self::values::{Instant, OneOrMore, Text};
 use self::world::{Agent, Runtime, Tool};
 use crate::sim::Deviation;
@@ -50,6 +52,8 @@ struct ScenarioFile {
     /// The agents, by type. `probe` is reserved.
     #[schemars(extend("minProperties" = 1))]
     agents: BTreeMap<String, Agent>,
+    /// The users whose plans there are, by name.
+    users: Option<BTreeMap<String, User>>,
     /// What comes in from outside, and when.
     inputs: Option<Vec<Input>>,
     /// Many messages out of one line, or several such.

@@ -65,15 +65,17 @@ fn fields(schema: &Value, names: &mut BTreeSet<String>) {
 
 /// The pointers to all objects whose fields are the format's, not the user's.
 fn objects(value: &Value, at: &str, found: &mut Vec<String>) {
-    const FREE: [&str; 11] =
-        ["args", "data", "answers", "log", "complete", "output", "is", "is_not", "outside", "agents", "on_error"];
+    const FREE: [&str; 14] = [
+        "args", "data", "answers", "log", "complete", "output", "is", "is_not", "set", "outside", "agents", "on_error",
+        "users", "registry",
+    ];
     match value {
         Value::Object(members) => {
             let key = at.rsplit('/').next().unwrap_or_default();
             if !FREE.contains(&key) {
                 found.push(at.to_owned());
             }
-            let is_free = |key: &str| FREE[..8].contains(&key);
+            let is_free = |key: &str| FREE[..9].contains(&key);
             for (key, member) in members.iter().filter(|(key, _)| !is_free(key)) {
                 objects(member, &format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), found);
             }
