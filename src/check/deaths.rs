@@ -2,6 +2,7 @@
 
 use super::facts::{EffectAt, Facts, Life, MailAt, Run, WorkerAt};
 use super::sometimes::Sometimes;
+use super::temporal;
 use super::verdict::Judge;
 use crate::kernel::{Arrival, Body};
 
@@ -14,6 +15,7 @@ pub fn crashed(facts: &Facts, judge: &mut Judge<'_>, worker: WorkerAt) {
             in_epilogue(facts, judge, run);
         }
     }
+    temporal::crashed(facts, judge, worker);
 }
 
 fn in_cycle(facts: &Facts, judge: &mut Judge<'_>, run: &Run) {

@@ -1,7 +1,7 @@
 //! Invariants over a history: the promises of the project, judged from what was observed and applied.
 //!
 //! A [`Checker`] takes the events of a history as it grows. `facts` is its own fold of them: who holds what, logs as
-//! accepted, mail by life. One file per contract judges: `log`, `effects`, `inbox`, `scheduler`, `signals`,
+//! accepted, mail by life. One file per contract judges: `log`, `effects`, `inbox`, `scheduler`, `signals`, `temporal`,
 //! `liveness`; each function there states the exact rule and which facts it needs. Nothing is taken from the code
 //! that is judged: kernel types and the history alone.
 //!
@@ -26,6 +26,7 @@ mod sleep;
 mod sometimes;
 mod spend;
 mod supervisor;
+mod temporal;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -119,6 +120,7 @@ impl Checker {
             inbox::finish(facts, &mut judge);
             scheduler::queue::rest(facts, &mut judge);
             scheduler::tries::rest(facts, &mut judge);
+            temporal::finish(facts, &mut judge);
             liveness::converged(facts, &mut judge);
             liveness::served(facts, &mut judge, facts.phases.probed_at);
         }

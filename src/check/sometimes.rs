@@ -82,13 +82,29 @@ sometimes! {
     CrashBeforeNotice "crash-before-notice" "A worker dies between a child's end and the word of it in its parent's log.";
     CrashBeforeWake "crash-before-wake" "A worker dies between the word of a child's end and the wake of its parent.";
     CrashBeforeSettling "crash-before-settling" "A worker dies between a terminal entry and the settling of the mail.";
+    AlignedExactly "aligned-exactly" "A plan is done within a quarter of an hour of its window.";
+    AlignedPartially "aligned-partially" "A plan is done within an hour and a half of its window.";
+    Misaligned "misaligned" "A plan is done, and outside of its window or its day.";
+    DispatchRaceLost "dispatch-race-lost" "A planner finds that another one has dispatched what it was about to.";
+    ClosedByAnother "closed-by-another" "An occurrence is closed by another worker than dispatched it.";
+    CrashBeforeOccurrence "crash-before-occurrence" "A planner dies between a dispatch and the creation of its run.";
+    TriedAgain "tried-again" "A plan takes more than one try.";
+    TryLost "try-lost" "A try of a plan is lost with its lease.";
+    PlanSkipped "plan-skipped" "A plan is closed without having been dispatched.";
+    HeldByBudget "held-by-budget" "A plan is held back to another day because the budget of its own is spent.";
+    Rescheduled "rescheduled" "Feedback brings about a new proposal.";
+    ProposedByAgent "proposed-by-agent" "An agent proposes a plan.";
+    Recurred "recurred" "A plan is dispatched for another time.";
+    CommittedByAnother "committed-by-another" "Drafts are committed by another worker than staged them.";
+    DraftsLeft "drafts-left" "A run fails and leaves drafts that never become memory.";
+    FeedbackOnLate "feedback-on-late" "Feedback comes for a plan that was not done in time.";
 }
 
 /// A set of properties.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Reached(u64);
+pub(super) struct Reached(u128);
 
-const _: () = assert!(Sometimes::ALL.len() <= 64, "a set is one word");
+const _: () = assert!(Sometimes::ALL.len() <= 128, "a set is one number");
 
 impl Reached {
     pub fn add(&mut self, what: Sometimes) {

@@ -171,6 +171,29 @@ rules! {
     TimerSilent "timer-silent" [applied]
         "No time fires after its run was cancelled or has ended.";
 
+    PlanApproved "plan-approved" [applied]
+        "What is dispatched was approved before, as it stands, and plans go through the listed transitions only.";
+    PlanClosedOnce "plan-closed-once" [applied, healing]
+        "Each occurrence is dispatched once and closed once, when its run has ended, and never before the one before it.";
+    PlanNotEarly "plan-not-early" [applied]
+        "No occurrence is dispatched before its release, is due before its time, or drifts from its recurrence.";
+    PlanServed "plan-served" [applied, healing]
+        "An approved occurrence is dispatched once it is due, and given up only for cause.";
+    ProfileExact "profile-exact" [applied]
+        "Every figure of a profile is the one that the logs give.";
+    ProfileAttempts "profile-attempts" [applied]
+        "A profile lists the tries of its run, exactly when there was more than one.";
+    ProfileOnce "profile-once" [applied]
+        "A profile is the same however often, and by whomever, it is computed.";
+    FeedbackBounded "feedback-bounded" [applied]
+        "Feedback comes after an execution, and changes the fields of feedback alone.";
+    CadenceKept "cadence-kept" [applied]
+        "No action is dispatched more often on a day, or sooner after another, than its user's settings allow.";
+    TraceLinks "trace-links" [applied, healing]
+        "The uids of a user's traces are unique, and every link resolves.";
+    MemportCommitted "memport-committed" [applied, healing]
+        "Drafts become memory once, all of them, when their run has completed, and nobody reads them before.";
+
     ProgressOwner "progress-owner" [applied]
         "In a quiescent world each live run has somebody who will move it, or sleeps with nothing due.";
     Converges "converges" [applied, healing]

@@ -24,8 +24,8 @@ impl Facts {
         self.runs[run].log.fold(ts, body, from);
         match &**body {
             Body::MsgReceived { messages, .. } => self.received(run, messages),
-            Body::ToolCalled { opening, effect, policy } => {
-                let effect = self.effect_at(effect.id);
+            Body::ToolCalled { opening, effect: intent, policy } => {
+                let effect = self.effect_at(intent.id);
                 let log = &mut self.runs[run].log;
                 let fact = &mut self.effects[effect];
                 fact.intent = fact.intent.or(Some((run, opening.step)));
@@ -36,12 +36,15 @@ impl Facts {
                     mark.effect = mark.effect.or(Some(effect));
                 }
                 log.open.push(effect);
+                self.intends_memory(run, opening.step, &intent.kind, &intent.spec);
             }
-            Body::ToolResult { result, .. } => {
+            Body::ToolResult { step, result } => {
                 let effect = self.effect_at(result.effect_id);
                 self.runs[run].log.open.retain(|open| *open != effect);
                 self.recorded(effect, result);
+                self.stages(run, *step, result, from);
             }
+            Body::Trace(trace) => self.traced(run, ts, trace, from),
             Body::MessageSent { opening, to, message } => self.announce_mail(run, opening.step, to, message),
             Body::AskSent { opening, to, message, .. } => self.announce_mail(run, opening.step, to, message),
             Body::TopicPublished { opening, topic, message } => {

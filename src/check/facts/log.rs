@@ -84,7 +84,7 @@ pub struct Log {
 
 /// Whether others than the holder may append such an entry.
 pub fn is_foreign(body: &Body) -> bool {
-    matches!(body, Body::ChildCompleted { .. } | Body::CancelRequested { .. } | Body::Other { .. })
+    matches!(body, Body::ChildCompleted { .. } | Body::CancelRequested { .. } | Body::Trace(_) | Body::Other { .. })
 }
 
 /// The step that such an entry ends.

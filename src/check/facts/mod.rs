@@ -10,6 +10,7 @@ mod log;
 mod pool;
 mod run;
 mod topic;
+mod traces;
 mod worker;
 
 pub use call::{Call, Calls, Fate, How, What};
@@ -18,6 +19,7 @@ pub use log::{Entry, Log, Own, is_foreign};
 pub use pool::{AgentAt, EffectAt, Fresh, MailAt, Place, Pool, PublicationAt, RunAt, TopicAt, WorkerAt};
 pub use run::{Grant, Holder, Run, Turn};
 pub use topic::{Announced, Publication, Topic};
+pub use traces::{Dispatch, Instance, Plan, Push, Standing, TraceLog, Traces};
 pub use worker::{Heard, LENIENCE, PAUSE_MAX, Room, Worker, worker_of};
 
 use std::sync::Arc;
@@ -158,6 +160,8 @@ pub struct Facts {
     pub publications: Pool<PublicationAt, Publication>,
     /// The agent types that were registered.
     pub registered: Vec<Name>,
+    /// What users, planners and memory have left.
+    pub traces: Traces,
     run_table: Table,
     agent_table: Table,
     mail_table: Table,
@@ -206,6 +210,7 @@ impl Facts {
         self.topics.clear();
         self.publications.clear();
         self.registered.clear();
+        self.traces.clear();
         let tables = [&mut self.run_table, &mut self.agent_table, &mut self.mail_table, &mut self.effect_table];
         tables.into_iter().chain([&mut self.topic_table, &mut self.publication_table]).for_each(Table::clear);
     }

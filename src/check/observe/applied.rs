@@ -11,7 +11,7 @@ use crate::check::scheduler::{leases, queue, tries};
 use crate::check::sometimes::Sometimes;
 use crate::check::verdict::Judge;
 use crate::check::{
-    announced, ask, children, effects, inbox, liveness, log, pubsub, signals, sleep, spend, supervisor,
+    announced, ask, children, effects, inbox, liveness, log, pubsub, signals, sleep, spend, supervisor, temporal,
 };
 use crate::history::{Answer, CallNo, Change};
 use crate::kernel::{
@@ -61,7 +61,10 @@ fn before_changes(facts: &mut Facts, judge: &mut Judge<'_>, call: &Call, reply: 
         (What::Append { run, body, expected }, Reply::Appended(appended)) => {
             appended_entry(facts, judge, call.from, *run, body, *expected, *appended);
         }
-        (What::Append { run, .. }, Reply::Conflict(_)) => log::refused(facts, judge, call.from, *run),
+        (What::Append { run, body, .. }, Reply::Conflict(_)) => {
+            log::refused(facts, judge, call.from, *run);
+            temporal::refused(facts, judge, call.from, *run, body);
+        }
         (What::Read { run, from }, Reply::Entries(entries)) => {
             log::read_applied(facts, judge, *run, *from, entries.len(), false);
         }
@@ -356,6 +359,7 @@ pub(super) fn entry(
             let effect = facts.effect_at(result.effect_id);
             effects::logged(facts, judge, run, *step, effect, result);
             spend::logged(facts, judge, run, *step, effect, result);
+            temporal::result(facts, judge, run, *step, result);
         }
         Body::SignalReceived { step, id, payload, .. } => {
             signals::signal_logged(facts, judge, run, *step, id, payload);
@@ -370,6 +374,7 @@ pub(super) fn entry(
             effects::ended(facts, judge, run, body);
             inbox::ended(facts, judge, run);
             tries::ended(facts, judge, run, ending);
+            temporal::ended(facts, judge, run, ending.status());
         }
         body => entry_to_others(facts, judge, run, ts, body, from),
     }
@@ -395,6 +400,7 @@ fn entry_to_others(
         Body::AskResolved { step, outcome } => ask::resolved(facts, judge, run, *step, ts, outcome),
         Body::AskSent { opening, message, .. } => ask::asks(facts, judge, run, opening.step, message),
         Body::ReplySent { opening, question, .. } => ask::replies(facts, judge, run, opening.step, question),
+        Body::Trace(trace) => temporal::entry(facts, judge, run, ts, trace, from),
         Body::StepValue { opening, value } => {
             children::peeked(facts, judge, run, opening, value);
             spend::refused(facts, judge, from, run, opening, value);

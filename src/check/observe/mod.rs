@@ -7,7 +7,7 @@ use super::coverage::Coverage;
 use super::facts::{Call, Calls, Facts, PAUSE_MAX, Party, What, WorkerAt, worker_of};
 use super::scheduler::{leases, queue, tries};
 use super::verdict::{Judge, Verdicts};
-use super::{announced, ask, children, deaths, effects, inbox, liveness, log, pubsub, signals, spend};
+use super::{announced, ask, children, deaths, effects, inbox, liveness, log, pubsub, signals, spend, temporal};
 use crate::history::{Actor, ActorChange, Asked, CallNo, Event, Phase};
 use crate::kernel::{Body, Timestamp};
 use applied::applied;
@@ -135,6 +135,9 @@ fn sent(
     if let What::Tail { run, from: start } = what {
         log::tail_sent(facts, judge, from, run, start);
     }
+    if let What::Append { run, body, expected } = &what {
+        temporal::tried(facts, judge, *run, *expected, body);
+    }
     let call = Call { from, sent: judge.at, applied: 0, returned: false, what };
     log::caused(facts, judge, &call);
     spend::spends(facts, judge, &call);
@@ -158,7 +161,9 @@ fn sent_by_worker(facts: &mut Facts, judge: &mut Judge<'_>, worker: WorkerAt, wh
                     spend::begins(facts, judge, worker, *run, opening);
                 }
             }
+            temporal::tried_by_worker(facts, judge, worker, body);
         }
+        What::Create { .. } => temporal::created(facts, judge, worker, what),
         What::Deliver { to, mail, .. } => pubsub::sends(facts, judge, worker, *to, *mail),
         What::FollowersOf { topic } => pubsub::asks(facts, judge, worker, *topic),
         What::Perform { run, step, effect } => effects::performs(facts, judge, *run, *step, *effect),

@@ -8,7 +8,7 @@ use crate::check::sometimes::Sometimes;
 use crate::check::verdict::Judge;
 use crate::check::{effects, inbox, liveness, log, pubsub, signals, spend};
 use crate::history::{Answer, CallNo};
-use crate::kernel::{CallError, Heartbeat, Performed, Released, Reply, Reserved, RunLogEntry, Seq, Timestamp};
+use crate::kernel::{CallError, Heartbeat, Performed, Released, Reply, Reserved, Seq, Timestamp};
 
 /// A caller has the outcome of its call.
 pub(super) fn returned(
@@ -40,20 +40,25 @@ pub(super) fn returned(
         let tail = matches!(call.what, What::Tail { .. });
         log::entries_seen(facts, judge, *run, *from, entries, tail);
         log::successor_read(facts, judge, call.from, *run, entries);
-        if tail {
-            tailed(facts, call.from, *run, *from, entries);
-        }
+        let next = entries.last().map_or(*from, |entry| entry.seq.next());
+        saw(facts, call.from, *run, *from, next, tail);
+    }
+    if let (What::Append { run, .. }, Reply::Appended(appended)) = (&call.what, reply) {
+        saw(facts, call.from, *run, appended.seq, appended.seq.next(), false);
     }
     if !facts.applied {
         told(facts, judge, call, reply);
     }
 }
 
-fn tailed(facts: &mut Facts, from: Party, run: RunAt, start: Seq, entries: &[RunLogEntry]) {
-    let next = entries.last().map_or(start, |entry| entry.seq.next());
+/// Somebody knows the entries of a log from `start` to before `next`: who tails it goes on behind the last entry that it
+/// knows without a gap, be it by a tail, by a read, or because it is its own.
+fn saw(facts: &mut Facts, from: Party, run: RunAt, start: Seq, next: Seq, tail: bool) {
     match facts.tails.iter_mut().find(|(party, tailed, _)| *party == from && *tailed == run) {
-        Some((_, _, known)) => *known = next.max(*known),
-        None => facts.tails.push((from, run, next)),
+        Some((_, _, known)) if tail || start <= *known => *known = next.max(*known),
+        Some(_) => {}
+        None if tail => facts.tails.push((from, run, next)),
+        None => {}
     }
 }
 

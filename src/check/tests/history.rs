@@ -268,10 +268,39 @@ impl History {
     }
 
     pub fn append_from(&mut self, from: Actor, number: u128, body: Body) {
-        let (run, expected) = (run(number), self.last(run(number)));
+        self.append_to(from, run(number), body);
+    }
+
+    /// An append to any log behind its last entry is accepted.
+    pub fn append_to(&mut self, from: Actor, run: RunId, body: Body) {
+        let expected = self.last(run);
         let seq = expected.next();
         self.append_as(from, Request::Append { run, body: Arc::new(body), expected }, seq);
         self.lasts.insert(run, seq);
+    }
+
+    /// All entries of a log that were accepted, as a reader sees them.
+    pub fn entries(&self, run: RunId) -> Vec<RunLogEntry> {
+        let mut sent = BTreeMap::new();
+        let mut entries = Vec::new();
+        for record in &self.records {
+            match &record.event {
+                Event::Sent { call, asked: Asked::Store(Request::Append { run: to, body, .. }), .. } if *to == run => {
+                    sent.insert(*call, Arc::clone(body));
+                }
+                Event::Applied { call, answer: Answer::Store(Reply::Appended(appended)), .. } => {
+                    let entry = |body: &Arc<Body>| RunLogEntry {
+                        run_id: run,
+                        seq: appended.seq,
+                        ts: appended.ts,
+                        body: Arc::clone(body),
+                    };
+                    entries.extend(sent.get(call).map(entry));
+                }
+                _ => {}
+            }
+        }
+        entries
     }
 
     /// An append is accepted as `seq`.

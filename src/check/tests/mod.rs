@@ -17,6 +17,7 @@ mod sleep;
 mod sometimes;
 mod spend;
 mod supervisor;
+mod temporal;
 
 use history::History;
 
@@ -35,7 +36,7 @@ fn pairs() -> impl Iterator<Item = &'static Pair> {
     let alone =
         [log::PAIRS, effects::PAIRS, inbox::PAIRS, scheduler::PAIRS, signals::PAIRS, sleep::PAIRS, liveness::PAIRS];
     let with_others = [supervisor::PAIRS, children::PAIRS, pubsub::PAIRS, ask::PAIRS, spend::PAIRS];
-    alone.into_iter().chain(with_others).flatten()
+    alone.into_iter().chain(with_others).chain(temporal::PAIRS.iter().copied()).flatten()
 }
 
 fn told(story: fn(&mut History)) -> History {
