@@ -10,6 +10,7 @@
 
 pub mod day;
 pub mod document;
+mod grammar;
 mod instant;
 pub mod plan;
 pub mod registry;

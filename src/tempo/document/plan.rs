@@ -69,7 +69,7 @@ impl Plan {
         };
         doc.read("timestamp", Field::instant)?;
         check_time(&plan, token.as_ref(), &doc)?;
-        check_order(&plan, token.as_ref())?;
+        check_order(&plan, token.as_ref(), &doc)?;
         check_status(&plan, &doc)?;
         if let Some(block) = &plan.profiling {
             profile::check(block, plan.scheduled_for, plan.token.as_deref())?;
@@ -139,7 +139,9 @@ fn condition(field: &Field<'_>, registry: &Registry) -> Read<Condition> {
         reschedule_to: if to.text()?.starts_with('<') {
             let token = to.token(registry)?;
             if !token.has_time() {
-                return Err(to.hinted(format!("`{token}` names no time"), TIMES));
+                return Err(
+                    to.hinted(format!("`{token}` names no time"), format!("give an instant in UTC, or {TIMES}"))
+                );
             }
             When::Token(to.name()?)
         } else {
@@ -148,7 +150,7 @@ fn condition(field: &Field<'_>, registry: &Registry) -> Read<Condition> {
     })
 }
 
-const TIMES: &str = "a token that does is a datetime, a window like `<tempo:SundayMorning>`, or `<tempo:in-2h>`";
+const TIMES: &str = "a token that names a time: a datetime, a window like `<tempo:SundayMorning>`, or `<tempo:in-2h>`";
 
 /// A plan is due at some time, and does not wait for itself.
 fn check_time(plan: &Plan, token: Option<&Token>, doc: &Field<'_>) -> Read<()> {
@@ -163,11 +165,15 @@ fn check_time(plan: &Plan, token: Option<&Token>, doc: &Field<'_>) -> Read<()> {
         Some(token) => format!("the plan has no time: `{token}` names none"),
         None => "the plan has no time: neither `scheduled_for` nor `tempo_token`".to_owned(),
     };
-    Err(DocumentError { place: "scheduled_for".into(), reason, hint: Some(format!("give an instant in UTC; {TIMES}")) })
+    Err(DocumentError {
+        place: "scheduled_for".into(),
+        reason,
+        hint: Some(format!("give an instant in UTC, or {TIMES}")),
+    })
 }
 
 /// What has an order in time: due, deadline, the last recurrence.
-fn check_order(plan: &Plan, token: Option<&Token>) -> Read<()> {
+fn check_order(plan: &Plan, token: Option<&Token>, doc: &Field<'_>) -> Read<()> {
     let spelt = match token {
         Some(Token::At(moment)) => Some(moment.at),
         _ => None,
@@ -181,8 +187,8 @@ fn check_order(plan: &Plan, token: Option<&Token>) -> Read<()> {
         }),
         _ => Ok(()),
     };
-    let is_of_token = token.is_some_and(|token| token.deadline().is_some()) && plan.document.get("deadline").is_none();
-    not_before_due(plan.deadline, if is_of_token { "tempo_token" } else { "deadline" })?;
+    let stated_by = if doc.maybe("deadline")?.is_some() { "deadline" } else { "tempo_token" };
+    not_before_due(plan.deadline, stated_by)?;
     not_before_due(plan.repeat.and_then(|repeat| repeat.until), "repeat.until")
 }
 
@@ -200,8 +206,16 @@ fn check_status(plan: &Plan, doc: &Field<'_>) -> Read<()> {
     let profiling = doc.need("profiling")?;
     let refused = |block: &Profile| {
         let executed = profiling.member("executed_at")?.unwrap_or(profiling.clone());
-        let ran = block.executed_at.map_or("null".to_owned(), |at| at.to_string());
-        Err(executed.error(format!("{ran} does not go with the status `{status}`")))
+        Err(match block.executed_at {
+            Some(at) => executed.hinted(
+                format!("{at} does not go with the status `{status}`"),
+                "a plan that ran is `executed`, one that never ran has null here",
+            ),
+            None => executed.hinted(
+                format!("null does not go with the status `{status}`"),
+                "a plan that never ran is `approved` or `rejected`",
+            ),
+        })
     };
     match plan.status {
         PlanStatus::Proposed => Err(profiling
