@@ -148,7 +148,8 @@ mod tests {
     use serde_json::{Value, json};
 
     fn trace(change: &[(&str, Value)]) -> Result<MemoryTrace, DocumentError> {
-        let mut document = json!({ "uid": "t", "type": "goal", "timestamp": "2026-03-02T08:00:00Z", "content": "Read" });
+        let mut document =
+            json!({ "uid": "t", "type": "goal", "timestamp": "2026-03-02T08:00:00Z", "content": "Read" });
         for (field, value) in change {
             document[*field] = value.clone();
         }
