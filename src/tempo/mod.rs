@@ -14,6 +14,7 @@ pub mod book;
 pub mod day;
 pub mod desk;
 pub mod document;
+mod grammar;
 mod instant;
 mod memport;
 pub mod plan;
