@@ -21,7 +21,10 @@ mod word;
 pub mod zone;
 
 pub use day::{ClockTime, TimeOfDay, Weekday};
-pub use document::*;
+pub use document::{
+    CalendarEvent, DOCUMENT_KINDS, DocumentError, ErrorEnvelope, ErrorKind, ExportFormat, ExportQuery, Feedback,
+    GroupBy, MemoryTrace, TraceType, check, check_with, reward,
+};
 pub use instant::Moment;
 pub use plan::*;
 pub use registry::{DayWindow, Registry};
