@@ -38,7 +38,8 @@ pub mod write;
 pub use agent::{Stage, scripted};
 pub use code::{Code, Make};
 pub use expect::{
-    AgentFact, Amount, Bound, DeadLetter, EffectCount, EffectFact, End, Ends, Expectation, ExpectationResult, Refused, RunEnd,
+    AgentFact, Amount, Bound, DeadLetter, EffectCount, EffectFact, End, Ends, Expectation, ExpectationResult, Refused,
+    RunEnd,
 };
 pub use format::ScenarioError;
 pub use judge::judge;

@@ -244,7 +244,8 @@ fn fill_users(members: &mut Map<String, Value>, scenario: &Scenario) {
     }
     for list in ["expect", "expect_calm"] {
         let expected = members.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
-        let about_user = |expected: &&mut Map<String, Value>| expected.contains_key("plan") || expected.contains_key("memory");
+        let about_user =
+            |expected: &&mut Map<String, Value>| expected.contains_key("plan") || expected.contains_key("memory");
         for expected in expected.filter_map(Value::as_object_mut).filter(about_user) {
             fill_user(expected, only);
         }

@@ -83,8 +83,8 @@ impl Baseline {
             return Err(unreadable(error));
         }
         let text = fs::read_to_string(path).map_err(unreadable)?;
-        let baseline: Baseline = serde_json::from_str(&text)
-            .map_err(|error| BaselineError::Malformed { path: path.to_owned(), error })?;
+        let baseline: Baseline =
+            serde_json::from_str(&text).map_err(|error| BaselineError::Malformed { path: path.to_owned(), error })?;
         match baseline.format {
             1 => Ok(baseline),
             format => Err(BaselineError::Format { path: path.to_owned(), format }),

@@ -112,7 +112,9 @@ fn after(at: Timestamp, due: Option<Timestamp>) -> String {
     let day = |text: &str| text.split_once('T').map(|(day, _)| day.to_owned());
     let whole = told.trim_end_matches('Z').split('.').next().unwrap_or_default().to_owned();
     let short = match told.split_once('T') {
-        Some(_) if day(&told) == day(&before) => whole.split_once('T').map_or(whole.clone(), |(_, time)| time.to_owned()),
+        Some(_) if day(&told) == day(&before) => {
+            whole.split_once('T').map_or(whole.clone(), |(_, time)| time.to_owned())
+        }
         _ => format!("{whole}Z"),
     };
     match due.map(|due| at.since(due)) {

@@ -92,8 +92,8 @@ impl<'a> Arrivals<'a> {
 
     fn input(&mut self, doc: &Doc<'_>, nth: usize) -> Decoded<()> {
         const KINDS: [&str; 15] = [
-            "signal", "cancel", "redrive", "resume", "tail", "follow", "unfollow", "stop", "version", "plan", "approve",
-            "reject", "edit", "feedback", "remember",
+            "signal", "cancel", "redrive", "resume", "tail", "follow", "unfollow", "stop", "version", "plan",
+            "approve", "reject", "edit", "feedback", "remember",
         ];
         let open = doc.open_object()?;
         let kind = KINDS.into_iter().find(|kind| open.get(kind).is_some()).unwrap_or("to");
@@ -158,7 +158,9 @@ impl<'a> Arrivals<'a> {
             },
             "stop" => self.stop(&main, object)?,
             "version" => self.version(&main, object)?,
-            "plan" | "approve" | "reject" | "edit" | "feedback" | "remember" => self.errand(kind, &main, object, nth)?,
+            "plan" | "approve" | "reject" | "edit" | "feedback" | "remember" => {
+                self.errand(kind, &main, object, nth)?
+            }
             _ => {
                 let sender = object.or("from", client(), Doc::parse)?;
                 let id = self.id(object, nth)?;

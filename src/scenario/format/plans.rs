@@ -6,7 +6,7 @@ use super::scope::Cast;
 use crate::kernel::{Alignment, Execution, Span};
 use crate::scenario::expect::{Bound, Expectation};
 use crate::scenario::plans::QUEUE_STATES;
-use crate::scenario::plans::expected::{PlanFact, Which, SpanBound};
+use crate::scenario::plans::expected::{PlanFact, SpanBound, Which};
 use crate::tempo::PlanStatus;
 
 /// The sorts of refusal that a client may meet.
@@ -28,22 +28,36 @@ pub const STATUSES: [PlanStatus; 4] =
 pub const ALIGNMENTS: [Alignment; 3] = [Alignment::Exact, Alignment::Partial, Alignment::Misaligned];
 
 /// How an execution may end.
-pub const RESULTS: [Execution; 4] =
-    [Execution::Completed, Execution::Failed, Execution::Skipped, Execution::Cancelled];
+pub const RESULTS: [Execution; 4] = [Execution::Completed, Execution::Failed, Execution::Skipped, Execution::Cancelled];
 
 /// About a plan, or one occurrence of it.
 pub fn plan(doc: &Doc<'_>, cast: &Cast<'_>, all: &mut Vec<Expectation>) -> Decoded<()> {
     let object = doc.object(&[
-        "plan", "user", "status", "queue", "occurrences", "alignment", "result", "deviation", "duration", "attempts",
-        "score", "reward", "reason",
+        "plan",
+        "user",
+        "status",
+        "queue",
+        "occurrences",
+        "alignment",
+        "result",
+        "deviation",
+        "duration",
+        "attempts",
+        "score",
+        "reward",
+        "reason",
     ])?;
     let plan = Which::of(&object.need("plan")?.name()?);
     let user = cast.users.of(&object)?;
     let facts = [
         object.maybe("status", |doc| list(doc, "status", STATUSES, PlanStatus::as_str))?.map(PlanFact::Status),
-        object.maybe("queue", |doc| list(doc, "place in the queue", QUEUE_STATES, |state| state.as_str()))?.map(PlanFact::Queue),
+        object
+            .maybe("queue", |doc| list(doc, "place in the queue", QUEUE_STATES, |state| state.as_str()))?
+            .map(PlanFact::Queue),
         object.maybe("occurrences", bound)?.map(PlanFact::Occurrences),
-        object.maybe("alignment", |doc| list(doc, "alignment", ALIGNMENTS, Alignment::as_str))?.map(PlanFact::Alignment),
+        object
+            .maybe("alignment", |doc| list(doc, "alignment", ALIGNMENTS, Alignment::as_str))?
+            .map(PlanFact::Alignment),
         object.maybe("result", |doc| list(doc, "result", RESULTS, Execution::as_str))?.map(PlanFact::Result),
         object.maybe("deviation", bound_of_time)?.map(PlanFact::Deviation),
         object.maybe("duration", bound_of_time)?.map(PlanFact::Duration),

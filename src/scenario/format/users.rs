@@ -23,7 +23,8 @@ pub fn users(doc: &Doc<'_>, start: Timestamp) -> Decoded<Users> {
     let mut users = BTreeMap::new();
     for (name, doc) in doc.open_object()?.members() {
         if name.is_empty() || name.contains(['/', '#', '$', ' ']) {
-            let reason = format!("`{}` is no user: a name is not empty, and has no `/`, `#`, `$` and no space", excerpt(name));
+            let reason =
+                format!("`{}` is no user: a name is not empty, and has no `/`, `#`, `$` and no space", excerpt(name));
             return Err(doc.key_mistake(reason, name, None));
         }
         let settings = settings(&doc, start)?;
@@ -35,7 +36,15 @@ pub fn users(doc: &Doc<'_>, start: Timestamp) -> Decoded<Users> {
 
 fn settings(doc: &Doc<'_>, start: Timestamp) -> Decoded<Settings> {
     let object = doc.object(&[
-        "zone", "auto_approve", "registry", "budget", "cadence", "blocked", "horizon", "reflect", "follow_up",
+        "zone",
+        "auto_approve",
+        "registry",
+        "budget",
+        "cadence",
+        "blocked",
+        "horizon",
+        "reflect",
+        "follow_up",
     ])?;
     let windows = |doc: &Doc<'_>| -> Decoded<BTreeMap<Name, NamedWindow>> {
         doc.open_object()?.members().map(|(name, doc)| Ok((name.into(), window(&doc)?))).collect()
@@ -172,7 +181,9 @@ impl Cast<'_> {
         let near = nearest(kind, self.agents.iter().copied());
         let mut mistake = match object.get("target").or_else(|| object.get("action_type")) {
             Some(place) if plan.target.is_some() => place.mistake(format!("there is no agent `{}`", excerpt(kind))),
-            Some(place) => place.mistake(format!("without a `target` the agent `{kind}` executes it, which there is not")),
+            Some(place) => {
+                place.mistake(format!("without a `target` the agent `{kind}` executes it, which there is not"))
+            }
             None => object.doc().mistake(format!("there is no agent `{}`", excerpt(kind))),
         };
         mistake.nearest = near;

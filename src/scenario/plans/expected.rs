@@ -139,9 +139,8 @@ impl PlanFact {
     pub fn judge(&self, plan: &Which, end: &UserEnd) -> (bool, String) {
         let all: Vec<(&Occurrence, &PlanEnd)> = end.plans.iter().filter(|(each, _)| plan.covers(each)).collect();
         if let PlanFact::Occurrences(bound) = self {
-            let begun = |end: &&PlanEnd| {
-                matches!(end.queue, QueueState::Running | QueueState::Done | QueueState::Closed)
-            };
+            let begun =
+                |end: &&PlanEnd| matches!(end.queue, QueueState::Running | QueueState::Done | QueueState::Closed);
             let count = all.iter().map(|(_, end)| *end).filter(begun).count() as u64;
             return (bound.holds(count), format!("{plan} had {count} occurrences"));
         }

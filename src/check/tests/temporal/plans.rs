@@ -334,11 +334,15 @@ pub const PAIRS: &[Pair] = &[
         invariant: "plan-served",
         case: "a plan does not come back",
         violates: |h| {
+            h.ana_is_known();
+            h.configures(json!({ "horizon": "1970-01-31T00:00:00Z" }));
             repeats(h, json!({ "every": "daily", "times": 2 }));
             h.until(2 * DAY);
             h.heals();
         },
         nearly: |h| {
+            h.ana_is_known();
+            h.configures(json!({ "horizon": "1970-01-31T00:00:00Z" }));
             repeats(h, json!({ "every": "daily", "times": 2 }));
             h.executes("p", 2, later(DAY));
             h.until(3 * DAY);
@@ -524,7 +528,7 @@ pub fn proposed_by_step(history: &mut History, step: u32) {
     let effect = Effect::new(run(1), Step(0), PLAN_PROPOSE.into(), args);
     let opening = Opening { digest: Digest(effect.id.0), ..opening(0, CallKind::Effect) };
     history.append("w1", 1, Body::ToolCalled { opening, effect, policy: Policy::Idempotent });
-    let by = Proposer::Run { run: run(1), step: Step(step) };
+    let by = Proposer::Run { run: run(1), agent: billing(), step: Step(step) };
     let proposal = TraceBody::PlanProposed { uid: "p".into(), plan: document(json!({})), by };
     history.planner("w1", proposal);
 }
