@@ -14,10 +14,11 @@ use super::errand;
 use super::model::{Act, Alias, PROBE, Scenario};
 use crate::history::Event;
 use crate::kernel::{
-    Attempt, EventLog, Host, Json, Message, Name, RunId, Seq, Span, Stamp, Step, Task, Version, WorkerId,
+    Attempt, EventLog, Host, Json, Message, Name, Outside, RunId, Seq, Span, Stamp, Step, Task, Version, WorkerId,
 };
 use crate::runtime::{Agents, Client, Registration, Settings, Worker};
 use crate::sim::{Cast, Machine, Program};
+use crate::tempo::{Planner, Port};
 
 /// How long a worker that its own agent killed stays dead.
 const DIE_RESTART: Span = Span::from_secs(1);
@@ -81,7 +82,12 @@ impl Cast for ScenarioCast<'_> {
             ..Settings::default()
         };
         let machine = Rc::new(machine);
-        let worker = Worker::new(id, settings, machine.clone(), machine.clone(), machine, Rc::new(Agents(agents)));
+        let (agents, mut outside): (_, Rc<dyn Outside>) = (Rc::new(Agents(agents)), machine.clone());
+        if !self.scenario.users.is_empty() {
+            outside = Rc::new(Port::new(outside, machine.clone(), machine.clone()));
+            machine.spawn(Planner::new(machine.clone(), machine.clone(), agents.clone()).run());
+        }
+        let worker = Worker::new(id, settings, machine.clone(), outside, machine, agents);
         let stopper = worker.stopper();
         Program { task: worker.run(), stop: Rc::new(move || stopper.stop()) }
     }

@@ -155,6 +155,8 @@ pub struct Book {
     pub plans: BTreeMap<Name, Planned>,
     /// Memory: what was added and what was committed, by its uid, with the time of its entry.
     pub memory: BTreeMap<Name, (Timestamp, MemoryTrace)>,
+    /// The ids of all plans and traces, whether or not their documents can be read.
+    uids: BTreeSet<Name>,
     /// Runs whose drafts are committed.
     pub committed: BTreeSet<RunId>,
 }
@@ -169,6 +171,7 @@ impl Book {
             calendar: None,
             plans: BTreeMap::new(),
             memory: BTreeMap::new(),
+            uids: BTreeSet::new(),
             committed: BTreeSet::new(),
         }
     }
@@ -187,7 +190,7 @@ impl Book {
 
     /// Whether any trace has this id: a plan, an occurrence that is closed, memory.
     pub fn knows(&self, uid: &str) -> bool {
-        self.plans.contains_key(uid) || self.memory.contains_key(uid) || self.instance(uid).is_some()
+        self.uids.contains(uid) || self.instance(uid).is_some()
     }
 
     /// The occurrence called `uid#n`.
@@ -214,6 +217,7 @@ impl Book {
                 }
             }
             TraceBody::PlanProposed { uid, plan, by } => {
+                self.uids.insert(uid.clone());
                 let Some(plan) = self.read(plan).filter(|_| !self.plans.contains_key(uid)) else { return };
                 let planned = Planned {
                     token: self.token(&plan),
@@ -297,6 +301,7 @@ impl Book {
     }
 
     fn remember(&mut self, uid: Name, at: Timestamp, trace: &crate::kernel::Json) {
+        self.uids.insert(uid.clone());
         if let Ok(trace) = MemoryTrace::parse(trace) {
             self.memory.entry(uid).or_insert((at, trace));
         }

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Book, Closing, Instance, Planned, When};
-use crate::kernel::{Alignment, Execution, Json, Name, Occurrence, Proposer, Timestamp, TraceBody};
+use crate::kernel::{Alignment, Execution, Json, Occurrence, Proposer, Timestamp, TraceBody};
 
 /// The first thing that follows from the log and is not in it.
 pub fn duty(book: &Book) -> Option<TraceBody> {
@@ -34,6 +34,11 @@ pub fn duty(book: &Book) -> Option<TraceBody> {
     None
 }
 
+/// The id of what follows from an occurrence, as `review.1.reflection`.
+fn consequence(of: &Occurrence, what: &str) -> String {
+    format!("{}.{}.{what}", of.uid, of.n)
+}
+
 fn added(uid: String, kind: &str, at: Timestamp, content: String, about: &Occurrence) -> TraceBody {
     let trace = json!({
         "uid": uid,
@@ -56,7 +61,7 @@ fn reflection(planned: &Planned, n: u32, closing: &Closing) -> TraceBody {
         "{}: {status} {late} ms after its time, {aligned}, in {} ms",
         planned.plan.content, profile.duration_ms
     );
-    added(format!("{occurrence}/reflection"), "reflection", closing.at, content, &occurrence)
+    added(consequence(&occurrence, "reflection"), "reflection", closing.at, content, &occurrence)
 }
 
 /// That an execution was not where it should have been.
@@ -69,7 +74,7 @@ fn annotation(planned: &Planned, n: u32, closing: &Closing) -> TraceBody {
     };
     let done = closing.profile.executed_at.unwrap_or(closing.at);
     let content = format!("misaligned: wanted {wanted}, done {done}");
-    added(format!("{occurrence}/misaligned"), "observation", closing.at, content, &occurrence)
+    added(consequence(&occurrence, "misaligned"), "observation", closing.at, content, &occurrence)
 }
 
 /// A plan like this one, at another time, derived from an occurrence of it.
@@ -106,7 +111,7 @@ fn follow_up(book: &Book, planned: &Planned, n: u32, instance: &Instance, closin
     let (due, zone) = (instance.due?, &book.calendar()?.zone);
     let again = (1..).map(|k| zone.next(due, super::Every::Daily, k)).find(|at| *at > closing.at)?;
     let occurrence = planned.occurrence(n);
-    let uid = format!("{occurrence}/again");
+    let uid = consequence(&occurrence, "again");
     Some(derived(planned, occurrence, uid, &When::At(again)))
 }
 
@@ -115,6 +120,6 @@ fn condition(planned: &Planned, n: u32, closing: &Closing) -> Option<TraceBody> 
     let score = closing.profile.feedback_score?;
     let met = planned.plan.conditions.iter().find(|condition| score < condition.if_feedback_score_below)?;
     let occurrence = planned.occurrence(n);
-    let uid: Name = format!("{occurrence}/rescheduled").into();
-    Some(derived(planned, occurrence, uid.to_string(), &met.reschedule_to))
+    let uid = consequence(&occurrence, "rescheduled");
+    Some(derived(planned, occurrence, uid, &met.reschedule_to))
 }

@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 
 use super::day::{ClockTime, TimeOfDay, Weekday};
+use super::grammar::{bare, grammar_words};
 use super::settings::{NamedWindow, SettingsError};
-use super::token::{Token, TokenError, bare, grammar_words};
+use super::token::{Token, TokenError};
 use super::word::{excerpt, nearest};
 use crate::kernel::Name;
 
@@ -61,18 +62,18 @@ pub struct Registry {
 }
 
 /// The windows that there are without any settings: name, start and end, each day.
-const USUAL: [(&str, (u16, u16), (u16, u16)); 6] = [
-    ("EarlyMorning", (0, 0), (6, 0)),
-    ("Morning", (6, 0), (12, 0)),
-    ("Afternoon", (12, 0), (17, 0)),
-    ("Evening", (17, 0), (24, 0)),
-    ("MorningPlanning", (8, 0), (9, 0)),
-    ("EveningReview", (18, 30), (19, 30)),
+const USUAL: [(&str, &str, &str); 6] = [
+    ("EarlyMorning", "00:00", "06:00"),
+    ("Morning", "06:00", "12:00"),
+    ("Afternoon", "12:00", "17:00"),
+    ("Evening", "17:00", "24:00"),
+    ("MorningPlanning", "08:00", "09:00"),
+    ("EveningReview", "18:30", "19:30"),
 ];
 
 impl Default for Registry {
     fn default() -> Self {
-        let clock = |(hour, minute)| ClockTime::new(hour, minute).expect("it is a time of day");
+        let clock = |text| ClockTime::parse(text).expect("it is a time of day");
         let window = |(name, start, end): (&str, _, _)| {
             (name.into(), DayWindow { day: None, start: clock(start), end: clock(end) })
         };
@@ -157,3 +158,112 @@ impl Registry {
 }
 
 const _: () = assert!(TimeOfDay::ALL.len() + 2 == USUAL.len(), "each time of day has its window");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(days: &str, start: &str, end: &str) -> NamedWindow {
+        NamedWindow { days: days.into(), start: start.into(), end: end.into() }
+    }
+
+    fn with(name: &str, window: NamedWindow) -> Result<Registry, SettingsError> {
+        Registry::with(&BTreeMap::from([(name.into(), window)]))
+    }
+
+    /// The window of a token, as `day start end`.
+    fn window(registry: &Registry, word: &str) -> String {
+        let token = registry.token(&format!("<tempo:{word}>")).unwrap();
+        let window = registry.window(&token).unwrap();
+        let day = window.day.map_or("daily", Weekday::as_str);
+        format!("{day} {} {}", window.start, window.end)
+    }
+
+    #[test]
+    fn the_usual_windows_are_there() {
+        let usual = Registry::default();
+        let cases = [
+            ("EarlyMorning", "daily 00:00 06:00"),
+            ("Morning", "daily 06:00 12:00"),
+            ("Afternoon", "daily 12:00 17:00"),
+            ("Evening", "daily 17:00 24:00"),
+            ("MorningPlanning", "daily 08:00 09:00"),
+            ("EveningReview", "daily 18:30 19:30"),
+            ("Sunday", "Sunday 00:00 24:00"),
+            ("SundayAfternoon", "Sunday 12:00 17:00"),
+            ("window-22:00-02:00", "daily 22:00 02:00"),
+        ];
+        for (word, spelt) in cases {
+            assert_eq!(window(&usual, word), spelt);
+        }
+        for word in ["in-2h", "urgent", "2026-03-17T14:00Z", "deadline-2026-03-17T14:00Z"] {
+            assert_eq!(usual.window(&usual.token(&format!("<tempo:{word}>")).unwrap()), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn settings_add_windows_and_move_the_usual_ones_also_for_weekdays() {
+        let entries = [
+            ("Evening", entry("daily", "19:00", "23:00")),
+            ("MondayEvening", entry("Monday", "20:00", "21:00")),
+            ("Retro", entry("Friday", "22:00", "00:30")),
+        ];
+        let entries = entries.into_iter().map(|(name, window)| (name.into(), window)).collect();
+        let registry = Registry::with(&entries).unwrap();
+        let cases = [
+            ("Evening", "daily 19:00 23:00"),
+            ("MondayEvening", "Monday 20:00 21:00"),
+            ("TuesdayEvening", "Tuesday 19:00 23:00"),
+            ("Retro", "Friday 22:00 00:30"),
+            ("Morning", "daily 06:00 12:00"),
+        ];
+        for (word, spelt) in cases {
+            assert_eq!(window(&registry, word), spelt);
+        }
+    }
+
+    #[test]
+    fn an_unregistered_word_is_refused_with_the_nearest() {
+        let registry = with("DeepWork", entry("daily", "09:00", "11:00")).unwrap();
+        let cases = [
+            ("<tempo:EveningReveiw>", Some("EveningReview")),
+            ("<tempo:deepwork>", Some("DeepWork")),
+            ("<tempo:monday>", Some("Monday")),
+            ("<tempo:FridayEvning>", Some("FridayEvening")),
+            ("<tempo:Urgent>", Some("urgent")),
+            ("<tempo:low_priority>", Some("low-priority")),
+            ("<tempo:recurring-weekley>", Some("recurring-weekly")),
+            ("tempo:DeepWork", Some("DeepWork")),
+            ("<tempo:Noonish>", None),
+            ("<tempo:duration-7.5min>", None),
+        ];
+        for (text, nearest) in cases {
+            let error = registry.token(text).expect_err(text);
+            assert_eq!(error.nearest.as_deref(), nearest, "{error}");
+        }
+        assert!(registry.token("<tempo:DeepWork>").is_ok());
+        assert!(Registry::default().token("<tempo:DeepWork>").is_err());
+    }
+
+    #[test]
+    fn entries_that_say_nothing_or_something_else_are_refused_with_their_place() {
+        let cases = [
+            ("deep-work", entry("daily", "09:00", "10:00"), "registry.deep-work"),
+            ("", entry("daily", "09:00", "10:00"), "registry."),
+            ("urgent", entry("daily", "09:00", "10:00"), "registry.urgent"),
+            ("Monday", entry("Monday", "09:00", "10:00"), "registry.Monday"),
+            ("Morning", entry("Monday", "09:00", "10:00"), "registry.Morning"),
+            ("MondayMorning", entry("daily", "09:00", "10:00"), "registry.MondayMorning"),
+            ("MondayMorning", entry("Friday", "09:00", "10:00"), "registry.MondayMorning"),
+            ("X", entry("weekdays", "09:00", "10:00"), "registry.X.days"),
+            ("X", entry("daily", "9:00", "10:00"), "registry.X.start"),
+            ("X", entry("daily", "24:00", "10:00"), "registry.X.start"),
+            ("X", entry("daily", "09:00", "25:00"), "registry.X.end"),
+        ];
+        for (name, window, place) in cases {
+            assert_eq!(with(name, window).expect_err(name).place, place);
+        }
+        let error = with("X", entry("monday", "09:00", "10:00")).unwrap_err();
+        assert_eq!(error.to_string(), "registry.X.days: `monday` is not `daily` or a weekday; did you mean `Monday`?");
+    }
+}

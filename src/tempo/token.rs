@@ -1,6 +1,6 @@
 //! Tempo tokens: `<tempo:…>`, a short text that says when, how long or how urgent.
 //!
-//! [`Token::parse`] knows the grammar alone; which names there are is the [`super::Registry`]'s to say. A token is written
+//! [`Token::parse`], in `grammar.rs`, knows the grammar alone; which names there are is the [`super::Registry`]'s to say. A token is written
 //! as it was read.
 //!
 //! | category | as | what it does |
@@ -19,7 +19,7 @@
 use std::fmt;
 
 use super::day::{ClockTime, TimeOfDay, Weekday};
-use super::instant::{Moment, moment};
+use super::instant::Moment;
 use super::plan::Every;
 use super::word::excerpt;
 use crate::kernel::{Name, Span, Timestamp};
@@ -125,66 +125,7 @@ impl fmt::Display for TokenError {
     }
 }
 
-/// What a token may begin with, and how it goes on.
-const PREFIXES: [(&str, &str); 11] = [
-    ("duration-", "whole minutes, as `duration-45min`"),
-    ("buffer-", "whole minutes, as `buffer-10min`"),
-    ("deadline-", "an instant in UTC, as `deadline-2025-05-11T20:00Z`"),
-    ("recurring-", "`daily`, `weekly` or `monthly`"),
-    ("window-", "two local times, as `window-09:00-11:30`"),
-    ("in-", "a whole number of `min`, `h` or `d`, as `in-2h`"),
-    ("past-", "a whole number of `min`, `h` or `d`, as `past-1d`"),
-    ("after-", "the name of a task or plan, without white space"),
-    ("before-", "the name of a task or plan, without white space"),
-    ("location-", "a name, without white space"),
-    ("phase-", "a part of a whole, as `phase-2-of-4`"),
-];
-
-/// Words that are tokens by themselves, whatever a registry has.
-const WORDS: [(&str, Token); 4] = [
-    ("urgent", Token::Urgent),
-    ("low-priority", Token::LowPriority),
-    ("preferred", Token::Preferred),
-    ("flexible", Token::Flexible),
-];
-
 impl Token {
-    /// Reads a token by its grammar. Any word of letters, digits and `_` is a [`Token::Named`];
-    /// [`super::Registry::token`] refuses those that nobody has registered.
-    ///
-    /// ```
-    /// use chronodrome::tempo::Token;
-    /// let token = Token::parse("<tempo:window-22:00-02:00>").unwrap();
-    /// assert_eq!(token.to_string(), "<tempo:window-22:00-02:00>");
-    /// assert!(Token::parse("<tempo:duration-7.5min>").is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// When brackets or prefix are missing, or the word is of no category.
-    pub fn parse(text: &str) -> Result<Token, TokenError> {
-        let error = |reason: &str| TokenError { text: text.to_owned(), reason: reason.to_owned(), nearest: None };
-        let bracketed = text.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
-        let word = bracketed.and_then(|inner| inner.strip_prefix("tempo:"));
-        let word = word.ok_or_else(|| error("a token stands in brackets, as `<tempo:Evening>`"))?;
-        if word.is_empty() {
-            return Err(error("nothing stands behind `tempo:`"));
-        }
-        if let Some((prefix, form)) = PREFIXES.iter().find(|(prefix, _)| word.starts_with(prefix)) {
-            return prefixed(prefix, &word[prefix.len()..])
-                .ok_or_else(|| error(&format!("behind `{prefix}` must stand {form}")));
-        }
-        if word.starts_with(|c: char| c.is_ascii_digit()) {
-            let reason = "a datetime is ISO 8601 in UTC, to the minute or second, as `2025-05-11T20:00Z`";
-            return moment(word).map(Token::At).ok_or_else(|| error(reason));
-        }
-        bare(word).ok_or_else(|| {
-            let known = WORDS.iter().map(|(word, _)| *word).chain(PREFIXES.iter().map(|(prefix, _)| *prefix));
-            let mut error = error("this is no token of any category");
-            error.nearest = super::word::nearest(word, known.filter(|word| !word.ends_with('-')));
-            error
-        })
-    }
-
     /// The word between the brackets, without `tempo:`.
     pub fn word(&self) -> String {
         match self {
@@ -301,84 +242,62 @@ impl fmt::Display for Amount {
     }
 }
 
-/// The words that are tokens whatever a registry has, without those that need more: `urgent`, weekdays, and so on.
-pub(super) fn grammar_words() -> Vec<String> {
-    let mut words: Vec<String> = WORDS.iter().map(|(word, _)| (*word).to_owned()).collect();
-    words.extend(Every::ALL.map(|every| Token::Recurring(every).word()));
-    for day in Weekday::ALL {
-        words.push(day.as_str().to_owned());
-        words.extend(TimeOfDay::ALL.map(|time| Token::WeekdayTime(day, time).word()));
-    }
-    words
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// A token that is one word: of the grammar, or of a registry.
-pub(super) fn bare(word: &str) -> Option<Token> {
-    if let Some((_, token)) = WORDS.iter().find(|(known, _)| *known == word) {
-        return Some(token.clone());
-    }
-    if let Some(time) = TimeOfDay::named(word) {
-        return Some(Token::TimeOfDay(time));
-    }
-    for day in Weekday::ALL {
-        match word.strip_prefix(day.as_str()) {
-            Some("") => return Some(Token::Weekday(day)),
-            Some(rest) => {
-                if let Some(time) = TimeOfDay::named(rest) {
-                    return Some(Token::WeekdayTime(day, time));
-                }
-            }
-            None => {}
+    #[test]
+    fn a_token_gives_a_plan_what_it_speaks_of_and_nothing_else() {
+        let at: Timestamp = "2026-03-17T16:00:00Z".parse().unwrap();
+        let (no, yes) = (None, Some);
+        // word, after, before, deadline, repeat, priority
+        let cases = [
+            ("urgent", no, no, None, None, Some(10)),
+            ("low-priority", no, no, None, None, Some(-10)),
+            ("after-report", yes("report"), no, None, None, None),
+            ("before-lab-2026-03-17", no, yes("lab-2026-03-17"), None, None, None),
+            ("deadline-2026-03-17T16:00Z", no, no, Some(at), None, None),
+            ("recurring-weekly", no, no, None, Some(Every::Weekly), None),
+            ("FridayEvening", no, no, None, None, None),
+            ("duration-45min", no, no, None, None, None),
+            ("past-1d", no, no, None, None, None),
+        ];
+        for (word, after, before, deadline, repeat, priority) in cases {
+            let token = Token::parse(&format!("<tempo:{word}>")).unwrap();
+            let given = (token.after(), token.before(), token.deadline(), token.repeat(), token.priority());
+            assert_eq!(given, (after, before, deadline, repeat, priority), "{word}");
         }
     }
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let is_name = word.starts_with(|c: char| c.is_ascii_alphabetic()) && word.bytes().all(is_word);
-    is_name.then(|| Token::Named(word.into()))
-}
 
-/// A token of a prefix and what stands behind it.
-fn prefixed(prefix: &str, rest: &str) -> Option<Token> {
-    Some(match prefix {
-        "duration-" => Token::Duration(number(rest.strip_suffix("min")?)?),
-        "buffer-" => Token::Buffer(number(rest.strip_suffix("min")?)?),
-        "deadline-" => Token::Deadline(moment(rest)?),
-        "recurring-" => Token::Recurring(Every::ALL.into_iter().find(|every| every.as_str() == rest)?),
-        "window-" => {
-            let (start, end) = rest.split_once('-')?;
-            let start = ClockTime::parse(start).filter(|start| *start < ClockTime::END_OF_DAY)?;
-            Token::Window { start, end: ClockTime::parse(end)? }
+    #[test]
+    fn some_tokens_have_a_window_and_some_only_a_time() {
+        let cases = [
+            ("2026-03-17T14:00Z", true, true),
+            ("Tuesday", true, true),
+            ("Afternoon", true, true),
+            ("TuesdayAfternoon", true, true),
+            ("EveningReview", true, true),
+            ("window-14:00-16:00", true, true),
+            ("in-2h", false, true),
+            ("past-2h", false, false),
+            ("deadline-2026-03-17T14:00Z", false, false),
+            ("recurring-daily", false, false),
+            ("after-x", false, false),
+            ("urgent", false, false),
+            ("duration-5min", false, false),
+        ];
+        for (word, has_window, has_time) in cases {
+            let token = Token::parse(&format!("<tempo:{word}>")).unwrap();
+            assert_eq!((token.has_window(), token.has_time()), (has_window, has_time), "{word}");
         }
-        "in-" => Token::In(amount(rest)?),
-        "past-" => Token::Past(amount(rest)?),
-        "after-" => Token::After(task(rest)?),
-        "before-" => Token::Before(task(rest)?),
-        "location-" => Token::Location(task(rest)?),
-        "phase-" => {
-            let (part, of) = rest.split_once("-of-")?;
-            let (part, of) = (number(part)?, number(of)?);
-            if part > of {
-                return None;
-            }
-            Token::Phase { part, of }
+    }
+
+    #[test]
+    fn an_amount_is_as_long_as_it_says() {
+        let cases = [("in-30min", 1_800), ("in-2h", 7_200), ("in-1d", 86_400), ("in-99999d", 8_639_913_600)];
+        for (word, seconds) in cases {
+            let Ok(Token::In(amount)) = Token::parse(&format!("<tempo:{word}>")) else { panic!("{word}") };
+            assert_eq!(amount.span(), Span::from_secs(seconds), "{word}");
         }
-        _ => return None,
-    })
-}
-
-/// A whole number from 1 to 99 999, without zeros in front.
-fn number(text: &str) -> Option<u32> {
-    let is_number = !text.starts_with('0') && text.len() <= 5 && text.bytes().all(|digit| digit.is_ascii_digit());
-    if is_number { text.parse().ok() } else { None }
-}
-
-fn amount(text: &str) -> Option<Amount> {
-    let units = [("min", Unit::Minute), ("h", Unit::Hour), ("d", Unit::Day)];
-    let (suffix, unit) = units.into_iter().find(|(suffix, _)| text.ends_with(suffix))?;
-    Some(Amount { count: number(&text[..text.len() - suffix.len()])?, unit })
-}
-
-/// The name of a task or place: anything that is visible but brackets.
-fn task(text: &str) -> Option<Name> {
-    let is_plain = |c: char| !c.is_whitespace() && !c.is_control() && c != '<' && c != '>';
-    (!text.is_empty() && text.chars().all(is_plain)).then(|| text.into())
+    }
 }

@@ -7,7 +7,7 @@ use super::prefix::Prefix;
 use crate::kernel::{
     Account, AgentId, ArtifactRef, AskOutcome, Body, CallKind, Claimed, Created, Ending, Json, Limits, Message, Name,
     Reply, Request, Reserved, RunHandle, RunId, RunLogEntry, RunSpec, RunStatusSummary, RunView, Seq, SpecDefaults,
-    Spend, Step, Timestamp,
+    Spend, Step, Timestamp, TraceBody,
 };
 
 /// The reply, where the log knows it or where none is needed to know. `log` is the log as it stands by now.
@@ -32,7 +32,14 @@ pub(super) fn of_others(prefix: &Prefix, log: &[RunLogEntry], request: &Request,
             let end = Ending::Completed { output: Json::null(), in_doubt: Vec::new() };
             let first = (*from).max(Seq::FIRST);
             let entry = |seq, body| RunLogEntry { run_id: *run, seq, ts: time, body: Arc::new(body) };
-            Reply::Entries(vec![entry(first, last_words(prefix)), entry(first.next(), Body::Ended(end))])
+            // The drafts of this run are committed.
+            let own = log.first().map_or(*run, |entry| entry.run_id);
+            let committed = Body::Trace(Box::new(TraceBody::MemoryCommitted { run: own, traces: Vec::new() }));
+            Reply::Entries(vec![
+                entry(first, last_words(prefix)),
+                entry(first.next(), Body::Ended(end)),
+                entry(first.next().next(), committed),
+            ])
         }
         Request::Receiver { message, .. } => {
             let (handle, _) = timed_out(prefix, log, |question, _| question.id == *message)?;

@@ -37,12 +37,11 @@ impl ErrorKind {
         ErrorKind::NotExecuted,
     ];
 
-    /// The kind of a document that was refused: `InvalidTempoToken` where a token is to blame.
+    /// The kind of a document that was refused: `InvalidTempoToken` where the field is one of tokens.
     pub fn of(error: &DocumentError) -> ErrorKind {
         let field = error.place.rsplit('.').next().unwrap_or_default();
         let name = field.split('[').next().unwrap_or_default();
-        let is_of_token =
-            matches!(name, "tempo_token" | "tempo_tokens" | "tokens") || error.reason.starts_with("`<tempo:");
+        let is_of_token = matches!(name, "tempo_token" | "tempo_tokens" | "tokens");
         if is_of_token { ErrorKind::InvalidTempoToken } else { ErrorKind::InvalidDocument }
     }
 
@@ -133,5 +132,36 @@ impl ErrorEnvelope {
             document["hint"] = json!(&**hint);
         }
         document
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tempo::document::check;
+
+    #[test]
+    fn an_envelope_is_read_as_it_is_written() {
+        for kind in ErrorKind::ALL {
+            let envelope = ErrorEnvelope::new(kind, "it is wrong", "req-1");
+            assert_eq!(ErrorEnvelope::parse(&envelope.to_json().into()), Ok(envelope.clone()));
+            let hinted = ErrorEnvelope { hint: Some("do it right".into()), ..envelope };
+            assert_eq!(ErrorEnvelope::parse(&hinted.to_json().into()), Ok(hinted));
+        }
+    }
+
+    #[test]
+    fn a_refused_token_is_told_as_one() {
+        let cases = [
+            (json!({ "tokens": ["<tempo:Noonish>"] }), ErrorKind::InvalidTempoToken, "tokens[0]"),
+            (json!({ "tokens": "none" }), ErrorKind::InvalidTempoToken, "tokens"),
+            (json!([]), ErrorKind::InvalidDocument, "document"),
+        ];
+        for (document, kind, place) in cases {
+            let envelope = ErrorEnvelope::of(&check("tempo_tokens", &document).unwrap_err(), "req-1");
+            assert_eq!((&*envelope.error, envelope.status_code), (kind.as_str(), 400));
+            assert!(envelope.detail.starts_with(&format!("{place}: ")), "{}", envelope.detail);
+        }
+        assert_eq!(ErrorKind::DuplicateUid.status_code(), 409);
     }
 }

@@ -60,3 +60,33 @@ fn ics(at: Timestamp) -> String {
     let whole = text.split(['.', 'Z']).next().unwrap_or_default();
     format!("{}Z", whole.replace(['-', ':'], ""))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_event_ends_its_minutes_after_it_begins() {
+        let cases = [
+            ("2026-03-17T14:00:00Z", 45, "20260317T140000Z", "20260317T144500Z"),
+            ("2026-12-31T23:59:30.5Z", 1, "20261231T235930Z", "20270101T000030Z"),
+            ("2026-03-28T12:00Z", 1_440, "20260328T120000Z", "20260329T120000Z"),
+        ];
+        for (timestamp, minutes, start, end) in cases {
+            let event = json!({ "uid": "e", "title": "T", "timestamp": timestamp, "duration_minutes": minutes, "task_id": "t" });
+            let event = CalendarEvent::parse(&event.into()).unwrap();
+            assert_eq!((event.ics_dtstart(), event.ics_dtend()), (start.to_owned(), end.to_owned()));
+        }
+    }
+
+    #[test]
+    fn each_of_the_five_fields_is_needed() {
+        let event = json!({ "uid": "e", "title": "T", "timestamp": "2026-03-17T14:00:00Z", "duration_minutes": 45, "task_id": "t" });
+        for field in ["uid", "title", "timestamp", "duration_minutes", "task_id"] {
+            let mut event = event.clone();
+            event.as_object_mut().unwrap().remove(field);
+            assert_eq!(CalendarEvent::parse(&event.into()).unwrap_err().place, field);
+        }
+    }
+}

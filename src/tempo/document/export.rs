@@ -117,3 +117,59 @@ pub(super) fn check_response(document: &Json) -> Result<(), DocumentError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn query(change: &[(&str, Value)]) -> Result<ExportQuery, DocumentError> {
+        let mut document = json!({ "user_id": "u", "export_format": "full" });
+        for (field, value) in change {
+            document[*field] = value.clone();
+        }
+        ExportQuery::parse(&document.into())
+    }
+
+    #[test]
+    fn a_range_may_be_open_or_one_instant_but_not_the_other_way_round() {
+        let (early, late) = (json!("2026-03-12T00:00:00Z"), json!("2026-03-12T00:00:01Z"));
+        assert!(query(&[]).is_ok());
+        assert!(query(&[("start_time", early.clone())]).is_ok());
+        assert!(query(&[("start_time", early.clone()), ("end_time", early.clone())]).is_ok());
+        assert_eq!(query(&[("start_time", late.clone()), ("end_time", early.clone())]).unwrap_err().place, "end_time");
+        let diff = ("export_format", json!("diff"));
+        assert_eq!(query(&[diff.clone(), ("end_time", late.clone())]).unwrap_err().place, "start_time");
+        assert!(query(&[diff, ("start_time", early), ("end_time", late)]).is_ok());
+    }
+
+    #[test]
+    fn a_field_of_another_sort_is_refused_with_its_place() {
+        let cases = [
+            ("user_id", json!("")),
+            ("export_format", json!("sumary")),
+            ("group_by", json!("week")),
+            ("include_feedback", json!("yes")),
+            ("max_token_count", json!(0)),
+        ];
+        for (field, value) in cases {
+            assert_eq!(query(&[(field, value)]).unwrap_err().place, field);
+        }
+        let hint = query(&[("export_format", json!("sumary"))]).unwrap_err().hint;
+        assert_eq!(hint.as_deref(), Some("did you mean `summary`?"));
+    }
+
+    #[test]
+    fn an_answer_names_type_and_time_of_each_result() {
+        let answer = |result: Value| {
+            check_response(&json!({ "user_id": "u", "export_format": "summary", "results": [result] }).into())
+        };
+        let right = json!({ "type": "goal", "timestamp": "2026-03-12T00:00:00Z", "summary": "S", "task_id": null });
+        assert_eq!(answer(right.clone()), Ok(()));
+        for (field, value) in [("type", json!("thing")), ("timestamp", json!("noon")), ("summary", json!(null))] {
+            let mut wrong = right.clone();
+            wrong[field] = value;
+            assert_eq!(answer(wrong).unwrap_err().place, format!("results[0].{field}"));
+        }
+    }
+}

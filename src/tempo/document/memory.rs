@@ -138,6 +138,74 @@ impl MemoryTrace {
 fn importance(field: &Field<'_>) -> Read<()> {
     match field.value.as_f64() {
         Some(number) if (0.0..=1.0).contains(&number) => Ok(()),
-        _ => Err(field.error(format!("{} is not a number from 0 to 1", field.value))),
+        _ => Err(field.wanted("a number from 0 to 1")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn trace(change: &[(&str, Value)]) -> Result<MemoryTrace, DocumentError> {
+        let mut document =
+            json!({ "uid": "t", "type": "goal", "timestamp": "2026-03-02T08:00:00Z", "content": "Read" });
+        for (field, value) in change {
+            document[*field] = value.clone();
+        }
+        MemoryTrace::parse(&document.into())
+    }
+
+    #[test]
+    fn a_field_out_of_range_is_refused_with_its_place() {
+        let cases = [
+            ("importance", json!(1.4)),
+            ("importance", json!(-0.1)),
+            ("importance", json!("high")),
+            ("timestamp", json!("2026-03-02")),
+            ("type", json!("golas")),
+            ("version", json!(0)),
+            ("uid", json!("t#1")),
+            ("profiling", json!({})),
+            ("profiling", json!(null)),
+        ];
+        for (field, value) in cases {
+            assert_eq!(trace(&[(field, value.clone())]).expect_err(field).place, field, "{value}");
+        }
+        assert!(trace(&[("importance", json!(1)), ("theme", json!(null)), ("more", json!([1]))]).is_ok());
+        assert!(trace(&[("type", json!("reflection")), ("profiling", json!({}))]).is_ok());
+    }
+
+    #[test]
+    fn a_goal_that_is_over_is_linked_to_what_tells_how_it_ended() {
+        let over = ("completion_status", json!("completed"));
+        assert_eq!(trace(std::slice::from_ref(&over)).unwrap_err().place, "linked_trace_ids");
+        let goal = trace(&[over, ("linked_trace_ids", json!([{ "trace_id": "x", "relation": "fulfills" }]))]).unwrap();
+        let cases = [
+            (None, true),
+            (Some(TraceType::Reflection), true),
+            (Some(TraceType::Observation), true),
+            (Some(TraceType::Goal), false),
+        ];
+        for (of, closes) in cases {
+            assert_eq!(goal.check_closure(|_| of).is_ok(), closes, "{of:?}");
+        }
+        assert!(trace(&[("completion_status", json!("open"))]).is_ok());
+        assert!(trace(&[("type", json!("observation")), ("completion_status", json!("completed"))]).is_ok());
+    }
+
+    #[test]
+    fn tokens_that_nobody_has_registered_are_warned_of_and_kept() {
+        let tokens = ("tempo_tokens", json!(["<tempo:Evening>", "<tempo:evening>", "tempo:Noonish"]));
+        let read = trace(&[tokens]).unwrap();
+        assert_eq!(read.tempo_tokens.len(), 3);
+        let warnings: Vec<String> = read.warnings(&Registry::default()).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            warnings,
+            [
+                "tempo_tokens[1]: `<tempo:evening>`: `evening` is not registered; did you mean `<tempo:Evening>`?",
+                "tempo_tokens[2]: `tempo:Noonish`: a token stands in brackets, as `<tempo:Evening>`",
+            ]
+        );
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn read(block: &Field<'_>) -> Read<Profile> {
         feedback_score: block.read("feedback_score", Field::score)?,
         reward_signal: block.read("reward_signal", |field| {
             let reward = serde_json::from_value(field.value.clone());
-            reward.map_err(|_| field.error(format!("{} is not a reward: 0 to 1, in tenths", field.value)))
+            reward.map_err(|_| field.wanted("a reward: 0 to 1, in tenths"))
         })?,
         agent_latency_ms: block.read("agent_latency_ms", Field::millis)?,
         user_delay_ms: block.read("user_delay_ms", Field::millis)?,
@@ -113,8 +113,8 @@ pub(super) fn check(block: &Profile, due: Option<Timestamp>, token: Option<&str>
     if let Some(stated) = &block.tempo_token
         && token != Some(stated)
     {
-        let theirs = token.map_or("none".to_owned(), |token| format!("`{token}`"));
-        return wrong("tempo_token", format!("`{stated}` is not the plan's token, {theirs}"), None);
+        let theirs = token.map_or("none".to_owned(), |token| format!("`{}`", excerpt(token)));
+        return wrong("tempo_token", format!("`{}` is not the plan's token, {theirs}", excerpt(stated)), None);
     }
     match block.executed_at {
         Some(executed_at) => {
@@ -169,7 +169,7 @@ fn check_times(block: &Profile, executed_at: Timestamp, due: Option<Timestamp>) 
         return wrong("deviation_ms", reason, Some(format!("that is {right} ms")));
     }
     if deviation < block.duration_ms {
-        let early = block.duration_ms - deviation;
+        let early = block.duration_ms.saturating_sub(deviation);
         let reason = format!("{} ms is {early} ms more than `deviation_ms`", block.duration_ms);
         return wrong("duration_ms", reason, Some("the plan would have been dispatched before it was due".into()));
     }
@@ -260,4 +260,171 @@ fn check_feedback(block: &Profile) -> Read<()> {
     let (score, aligned) = (score.get(), block.tempo_alignment.as_str());
     let reason = format!("{} is not the reward of score {score} and `{aligned}`", tenths(stated));
     wrong("reward_signal", reason, Some(format!("that is {}", tenths(right))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// Due at 10:00:00, dispatched at 10:00:10, done at 10:03:12, tried three times of which one was lost.
+    fn block() -> Value {
+        json!({
+            "executed_at": "2026-03-15T10:03:12Z", "duration_ms": 182_000, "deviation_ms": 192_000,
+            "tempo_token": "<tempo:Morning>", "tempo_alignment": "partial", "feedback_score": 4, "reward_signal": 0.7,
+            "agent_latency_ms": 2_300, "user_delay_ms": 5_000,
+            "attempts": [
+                { "executed_at": "2026-03-15T10:00:40Z", "duration_ms": 30_000, "status": "failed", "reason": "no answer" },
+                { "executed_at": null, "duration_ms": 62_000, "status": "failed", "reason": "lease lost" },
+                { "executed_at": "2026-03-15T10:03:12Z", "duration_ms": 90_000, "status": "completed", "reason": "retry", "feedback_score": 4 },
+            ],
+            "execution_result": { "status": "completed", "return_type": "trace", "trace_id": "t" },
+        })
+    }
+
+    /// Reads and checks the block with the value at `pointer` in place of its own; where that is `"-"`, without it.
+    fn checked(mut block: Value, pointer: &str, value: Value) -> Read<()> {
+        let (parent, key) = pointer.rsplit_once('/').unwrap();
+        let parent = block.pointer_mut(parent).unwrap();
+        if value == "-" {
+            parent.as_object_mut().unwrap().remove(key);
+        } else {
+            parent[key] = value;
+        }
+        let field = Field { value: &block, place: "profiling".to_owned() };
+        check(&read(&field)?, "2026-03-15T10:00:00Z".parse().ok(), Some("<tempo:Morning>"))
+    }
+
+    fn attempt_is(number: usize, field: &str, value: Value) -> Read<()> {
+        let mut attempts = block()["attempts"].clone();
+        attempts[number][field] = value;
+        checked(block(), "/attempts", attempts)
+    }
+
+    #[test]
+    fn a_block_that_agrees_with_itself_is_right_and_may_leave_out_what_is_certain() {
+        assert_eq!(checked(block(), "/schema_version", json!("v1")), Ok(()));
+        for field in
+            ["tempo_token", "agent_latency_ms", "user_delay_ms", "reward_signal", "attempts", "execution_result"]
+        {
+            assert_eq!(checked(block(), &format!("/{field}"), json!("-")), Ok(()), "{field}");
+        }
+    }
+
+    #[test]
+    fn a_figure_that_contradicts_another_is_refused() {
+        let cases = [
+            ("/schema_version", json!("v2"), "schema_version"),
+            ("/executed_at", json!("-"), "executed_at"),
+            ("/executed_at", json!(null), "duration_ms"),
+            ("/executed_at", json!("2026-03-15T10:03:13Z"), "deviation_ms"),
+            ("/deviation_ms", json!(192), "deviation_ms"),
+            ("/deviation_ms", json!(192_001), "deviation_ms"),
+            ("/deviation_ms", json!(null), "deviation_ms"),
+            ("/duration_ms", json!(192_001), "duration_ms"),
+            ("/duration_ms", json!(-1), "duration_ms"),
+            ("/duration_ms", json!("182000"), "duration_ms"),
+            ("/duration_ms", json!(181_999), "attempts[0].duration_ms"),
+            ("/tempo_token", json!("<tempo:Evening>"), "tempo_token"),
+            ("/tempo_alignment", json!("exact"), "reward_signal"),
+            ("/tempo_alignment", json!("near"), "tempo_alignment"),
+            ("/feedback_score", json!(0), "feedback_score"),
+            ("/feedback_score", json!(5), "attempts[2].feedback_score"),
+            ("/reward_signal", json!(0.75), "reward_signal"),
+            ("/reward_signal", json!(0.8), "reward_signal"),
+            ("/agent_latency_ms", json!(182_001), "agent_latency_ms"),
+            ("/user_delay_ms", json!(-1), "user_delay_ms"),
+            ("/execution_result/status", json!("done"), "execution_result.status"),
+            ("/execution_result/status", json!("skipped"), "execution_result.status"),
+            ("/execution_result/status", json!("failed"), "attempts[2].status"),
+            ("/execution_result/trace_id", json!("-"), "execution_result.trace_id"),
+        ];
+        for (pointer, value, place) in cases {
+            let error = checked(block(), pointer, value.clone()).expect_err(pointer);
+            assert_eq!(error.place, format!("profiling.{place}"), "{pointer} {value}: {error}");
+        }
+    }
+
+    #[test]
+    fn figures_of_any_size_are_compared_without_a_due_time() {
+        let figures = [0, 1, -1, 192_000, i64::MAX, i64::MIN];
+        for (duration, deviation) in figures.iter().flat_map(|one| figures.map(|other| (*one, other))) {
+            let mut block = block();
+            (block["duration_ms"], block["deviation_ms"]) = (json!(duration), json!(deviation));
+            block["agent_latency_ms"] = json!(0);
+            block["attempts"] = json!([]);
+            let field = Field { value: &block, place: "profiling".to_owned() };
+            let read = read(&field).and_then(|block| check(&block, None, Some("<tempo:Morning>")));
+            assert_eq!(read.is_ok(), 0 <= duration && duration <= deviation, "{duration} {deviation}: {read:?}");
+        }
+    }
+
+    #[test]
+    fn feedback_figures_come_with_feedback() {
+        let mut silent = block();
+        for field in ["feedback_score", "reward_signal", "user_delay_ms", "attempts"] {
+            silent.as_object_mut().unwrap().remove(field);
+        }
+        assert_eq!(checked(silent.clone(), "/feedback_score", json!("-")), Ok(()));
+        for (field, value) in [("reward_signal", json!(0.5)), ("user_delay_ms", json!(5))] {
+            let error = checked(silent.clone(), &format!("/{field}"), value).unwrap_err();
+            assert_eq!(error.place, format!("profiling.{field}"));
+        }
+    }
+
+    #[test]
+    fn tries_are_more_than_one_in_order_and_do_not_overlap() {
+        let lost_fits = attempt_is(1, "duration_ms", json!(62_000));
+        assert_eq!(lost_fits, Ok(()));
+        let cases = [
+            (attempt_is(0, "executed_at", json!("2026-03-15T10:00:39.999Z")), "attempts[0].duration_ms"),
+            (attempt_is(0, "duration_ms", json!(30_001)), "attempts[0].duration_ms"),
+            (attempt_is(0, "executed_at", json!("2026-03-15T10:00:41Z")), "attempts[2].duration_ms"),
+            (attempt_is(0, "status", json!("completed")), "attempts[0].status"),
+            (attempt_is(0, "feedback_score", json!(4)), "attempts[0].feedback_score"),
+            (attempt_is(0, "reason", json!("")), "attempts[0].reason"),
+            (attempt_is(1, "duration_ms", json!(62_001)), "attempts[2].duration_ms"),
+            (attempt_is(1, "executed_at", json!("2026-03-15T10:00:30Z")), "attempts[1].executed_at"),
+            (attempt_is(2, "executed_at", json!(null)), "attempts[2].executed_at"),
+            (attempt_is(2, "executed_at", json!("2026-03-15T10:03:11Z")), "attempts[2].duration_ms"),
+            (attempt_is(2, "duration_ms", json!(150_000)), "attempts[2].duration_ms"),
+            (checked(block(), "/attempts", json!([block()["attempts"][2]])), "attempts"),
+        ];
+        for (read, place) in cases {
+            assert_eq!(read.expect_err(place).place, format!("profiling.{place}"));
+        }
+    }
+
+    #[test]
+    fn a_block_of_what_never_ran_has_nothing_but_its_end() {
+        let never = json!({ "executed_at": null, "duration_ms": 0, "deviation_ms": null, "tempo_alignment": "misaligned",
+            "feedback_score": 1, "execution_result": { "status": "skipped" } });
+        assert_eq!(checked(never.clone(), "/schema_version", json!("v1")), Ok(()));
+        let cases = [
+            ("duration_ms", json!(1)),
+            ("deviation_ms", json!(0)),
+            ("tempo_alignment", json!("exact")),
+            ("agent_latency_ms", json!(0)),
+            ("user_delay_ms", json!(0)),
+            ("reward_signal", json!(0.0)),
+            ("attempts", block()["attempts"].clone()),
+        ];
+        for (field, value) in cases {
+            let error = checked(never.clone(), &format!("/{field}"), value).expect_err(field);
+            assert_eq!(error.place, format!("profiling.{field}"));
+        }
+        for status in ["completed", "failed"] {
+            let error = checked(never.clone(), "/execution_result/status", json!(status)).expect_err(status);
+            assert_eq!(error.place, "profiling.execution_result.status");
+        }
+    }
+
+    #[test]
+    fn a_reward_is_two_parts_feedback_and_one_alignment() {
+        let tenths = |score, alignment| reward(Score::new(score).unwrap(), alignment).0;
+        assert_eq!(tenths(1, Alignment::Misaligned), 0);
+        assert_eq!(tenths(2, Alignment::Misaligned), 2);
+        assert_eq!(tenths(4, Alignment::Partial), 7);
+        assert_eq!(tenths(5, Alignment::Exact), 10);
+    }
 }

@@ -40,7 +40,7 @@ impl<'a> Field<'a> {
     }
 
     /// That this is something else than was wanted.
-    fn wanted(&self, what: &str) -> DocumentError {
+    pub fn wanted(&self, what: &str) -> DocumentError {
         self.error(match self.value {
             Value::String(text) => format!("`{}` is not {what}", excerpt(text)),
             Value::Number(number) => format!("{number} is not {what}"),
@@ -175,13 +175,17 @@ impl<'a> Field<'a> {
 
     /// One of these words.
     pub fn one_of<T: Copy>(&self, choices: &[(&str, T)]) -> Read<T> {
-        let text = self.text()?;
+        let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+        let all = format!("`{}`", words.join("`, `"));
+        let Some(text) = self.value.as_str() else {
+            return Err(self.wanted(&if words.len() == 1 { all } else { format!("one of {all}") }));
+        };
         let found = choices.iter().find(|(word, _)| *word == text);
         found.map(|(_, value)| *value).ok_or_else(|| {
-            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
             let hint = match nearest(text, words.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("there are: `{}`", words.join("`, `")),
+                None if words.len() == 1 => format!("it must be {all}"),
+                None => format!("there are: {all}"),
             };
             self.hinted(format!("`{}` is not known here", excerpt(text)), hint)
         })
