@@ -51,7 +51,7 @@ impl Standing {
 
 /// `announced-done`, the way back, at a proposal in a run's name: the log of that run intends it at that step.
 pub fn proposed(facts: &Facts, judge: &mut Judge<'_>, entry: &Entry, uid: &Name, by: &Proposer) {
-    let Proposer::Run { run, step } = by else { return };
+    let Proposer::Run { run, step, .. } = by else { return };
     let log = facts.known_run(*run).map(|run| &facts.runs[run].log);
     let intends = |body: &Body| match body {
         Body::ToolCalled { opening, effect, .. } => {
