@@ -213,6 +213,61 @@ fn the_limits_of_alignment_hold_in_documents() {
     }
 }
 
+/// The ways to all values of a document, as JSON pointers.
+fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            members.iter().for_each(|(key, member)| pointers(member, &format!("{at}/{key}"), found));
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(number, item)| pointers(item, &format!("{at}/{number}"), found));
+        }
+        _ => {}
+    }
+    found.push(at.to_owned());
+}
+
+#[test]
+fn whatever_stands_in_a_field_is_read_or_refused_with_a_place_in_it() {
+    let strangers = [
+        json!(null),
+        json!(true),
+        json!(0),
+        json!(-1),
+        json!(i64::MIN),
+        json!(i64::MAX),
+        json!(u64::MAX),
+        json!(1e300),
+        json!(""),
+        json!("<tempo:>"),
+        json!("<tempo:in-99999d>"),
+        json!("0000-01-01T00:00Z"),
+        json!("9999-12-30T00:00:00.000001Z"),
+        json!("\u{0}é#\n"),
+        json!("x".repeat(100_000)),
+        json!([]),
+        json!([[null]]),
+        json!({}),
+        json!({ "": { "": [] } }),
+    ];
+    let mut refused = 0;
+    for example in examples() {
+        let mut found = Vec::new();
+        pointers(&example["doc"], "", &mut found);
+        for pointer in found {
+            for stranger in &strangers {
+                let mut document = example["doc"].clone();
+                *document.pointer_mut(&pointer).expect("it was just found") = stranger.clone();
+                if let Err(error) = tempo::check(example["kind"].as_str().unwrap(), &document) {
+                    assert!(!error.place.is_empty() && error.to_string().len() < 700, "{pointer}: {error:.200}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 10_000, "{refused}");
+}
+
 #[test]
 fn a_kind_that_there_is_not_is_refused_with_the_nearest() {
     let error = tempo::check("agentplan", &json!({})).unwrap_err();

@@ -34,7 +34,10 @@ pub mod zone;
 pub use book::{Book, Closing, Dispatch, Instance, Planned, QueueState};
 pub use day::{ClockTime, TimeOfDay, Weekday};
 pub use desk::{Desk, Refusal};
-pub use document::*;
+pub use document::{
+    CalendarEvent, DOCUMENT_KINDS, DocumentError, ErrorEnvelope, ErrorKind, ExportFormat, ExportQuery, Feedback,
+    GroupBy, MemoryTrace, TraceType, check, check_with, reward,
+};
 pub use instant::Moment;
 pub use plan::*;
 pub use planner::Planner;

@@ -119,7 +119,7 @@ impl Calendar {
         }
         let last = if window.is_over_midnight() { next_day(date) } else { date };
         let start = self.zone.edge(date, window.start, Edge::Start);
-        Some(Interval { start, end: self.zone.edge(last, window.end, Edge::End).max(start) })
+        Some(Interval { start, end: self.zone.edge(last, window.end, Edge::End) })
     }
 }
 

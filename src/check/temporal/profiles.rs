@@ -10,7 +10,7 @@ use super::{Entry, subject};
 use crate::check::facts::{Facts, Plan, RunAt, Standing};
 use crate::check::verdict::{Judge, Rule};
 use crate::kernel::{
-    Alignment, Body, Execution, Occurrence, Profile, Proposer, ReturnType, Reward, Score, Seq, Span, Timestamp,
+    Alignment, Body, Execution, Name, Occurrence, Profile, Proposer, ReturnType, Reward, Score, Seq, Span, Timestamp,
     TraceBody, Window,
 };
 
@@ -76,6 +76,17 @@ pub fn closed(facts: &Facts, judge: &mut Judge<'_>, entry: &Entry, body: &TraceB
         told.figure("window", &(window.target.start, window.target.end), &(dispatch.due, dispatch.due));
         told.figure("boundary", &window.boundary, &None);
     }
+    let mut drafts: Vec<_> = facts.traces.staged(dispatch.run).collect();
+    drafts.sort_by_key(|push| push.step);
+    let left =
+        drafts.first().and_then(|push| text(&push.trace, "uid")).filter(|_| passage.status == Execution::Completed);
+    let (return_type, trace_id): (_, Name) = match (left, passage.status) {
+        (Some(uid), _) => (ReturnType::Trace, uid.into()),
+        (None, Execution::Completed) => (ReturnType::Text, occurrence.to_string().into()),
+        (None, _) => (ReturnType::Error, occurrence.to_string().into()),
+    };
+    told.figure("return_type", &profile.execution_result.return_type, &Some(return_type));
+    told.figure("trace_id", &profile.execution_result.trace_id, &Some(trace_id));
     told.executed(profile, &passage, dispatch.due, window);
 }
 
@@ -131,14 +142,6 @@ impl Told<'_, '_> {
         self.figure("agent_latency_ms", &profile.agent_latency_ms, &Some(passage.latency_ms));
         let result = &profile.execution_result;
         self.figure("status", &result.status, &passage.status);
-        match passage.status {
-            Execution::Completed => {
-                let by_trace = if result.trace_id.is_some() { ReturnType::Trace } else { ReturnType::Text };
-                self.figure("return_type", &result.return_type, &Some(by_trace));
-            }
-            Execution::Failed => self.figure("return_type", &result.return_type, &Some(ReturnType::Error)),
-            _ => {}
-        }
         let told = profile.attempts.iter().map(|told| (told.executed_at, told.duration_ms, told.status));
         let wanted = passage.tries.iter().map(|tried| (tried.executed_at, tried.duration_ms, tried.status));
         let wanted: Vec<_> = if passage.tries.len() > 1 { wanted.collect() } else { Vec::new() };

@@ -138,7 +138,7 @@ impl MemoryTrace {
 fn importance(field: &Field<'_>) -> Read<()> {
     match field.value.as_f64() {
         Some(number) if (0.0..=1.0).contains(&number) => Ok(()),
-        _ => Err(field.error(format!("{} is not a number from 0 to 1", field.value))),
+        _ => Err(field.wanted("a number from 0 to 1")),
     }
 }
 

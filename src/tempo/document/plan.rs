@@ -289,6 +289,8 @@ mod tests {
         let later = "2026-03-17T12:00:00Z";
         let both = [token("deadline-2026-03-16T12:00Z"), ("deadline", json!(later))];
         assert_eq!(given(&both), (None, Some(later.into()), 0));
+        let due = "2026-03-15T10:00:00Z";
+        assert_eq!(given(&[("deadline", json!(due))]), (None, Some(due.into()), 0));
         assert_eq!(given(&[token("urgent")]), (None, None, 10));
         assert_eq!(given(&[token("low-priority")]), (None, None, -10));
         assert_eq!(given(&[token("urgent"), ("priority", json!(0))]), (None, None, 0));

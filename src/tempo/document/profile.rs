@@ -49,7 +49,7 @@ pub(super) fn read(block: &Field<'_>) -> Read<Profile> {
         feedback_score: block.read("feedback_score", Field::score)?,
         reward_signal: block.read("reward_signal", |field| {
             let reward = serde_json::from_value(field.value.clone());
-            reward.map_err(|_| field.error(format!("{} is not a reward: 0 to 1, in tenths", field.value)))
+            reward.map_err(|_| field.wanted("a reward: 0 to 1, in tenths"))
         })?,
         agent_latency_ms: block.read("agent_latency_ms", Field::millis)?,
         user_delay_ms: block.read("user_delay_ms", Field::millis)?,
@@ -113,8 +113,8 @@ pub(super) fn check(block: &Profile, due: Option<Timestamp>, token: Option<&str>
     if let Some(stated) = &block.tempo_token
         && token != Some(stated)
     {
-        let theirs = token.map_or("none".to_owned(), |token| format!("`{token}`"));
-        return wrong("tempo_token", format!("`{stated}` is not the plan's token, {theirs}"), None);
+        let theirs = token.map_or("none".to_owned(), |token| format!("`{}`", excerpt(token)));
+        return wrong("tempo_token", format!("`{}` is not the plan's token, {theirs}", excerpt(stated)), None);
     }
     match block.executed_at {
         Some(executed_at) => {
@@ -169,7 +169,7 @@ fn check_times(block: &Profile, executed_at: Timestamp, due: Option<Timestamp>) 
         return wrong("deviation_ms", reason, Some(format!("that is {right} ms")));
     }
     if deviation < block.duration_ms {
-        let early = block.duration_ms - deviation;
+        let early = block.duration_ms.saturating_sub(deviation);
         let reason = format!("{} ms is {early} ms more than `deviation_ms`", block.duration_ms);
         return wrong("duration_ms", reason, Some("the plan would have been dispatched before it was due".into()));
     }
@@ -342,6 +342,20 @@ mod tests {
         for (pointer, value, place) in cases {
             let error = checked(block(), pointer, value.clone()).expect_err(pointer);
             assert_eq!(error.place, format!("profiling.{place}"), "{pointer} {value}: {error}");
+        }
+    }
+
+    #[test]
+    fn figures_of_any_size_are_compared_without_a_due_time() {
+        let figures = [0, 1, -1, 192_000, i64::MAX, i64::MIN];
+        for (duration, deviation) in figures.iter().flat_map(|one| figures.map(|other| (*one, other))) {
+            let mut block = block();
+            (block["duration_ms"], block["deviation_ms"]) = (json!(duration), json!(deviation));
+            block["agent_latency_ms"] = json!(0);
+            block["attempts"] = json!([]);
+            let field = Field { value: &block, place: "profiling".to_owned() };
+            let read = read(&field).and_then(|block| check(&block, None, Some("<tempo:Morning>")));
+            assert_eq!(read.is_ok(), 0 <= duration && duration <= deviation, "{duration} {deviation}: {read:?}");
         }
     }
 

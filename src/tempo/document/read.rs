@@ -40,7 +40,7 @@ impl<'a> Field<'a> {
     }
 
     /// That this is something else than was wanted.
-    fn wanted(&self, what: &str) -> DocumentError {
+    pub fn wanted(&self, what: &str) -> DocumentError {
         self.error(match self.value {
             Value::String(text) => format!("`{}` is not {what}", excerpt(text)),
             Value::Number(number) => format!("{number} is not {what}"),

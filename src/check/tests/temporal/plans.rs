@@ -524,7 +524,7 @@ pub fn proposed_by_step(history: &mut History, step: u32) {
     let effect = Effect::new(run(1), Step(0), PLAN_PROPOSE.into(), args);
     let opening = Opening { digest: Digest(effect.id.0), ..opening(0, CallKind::Effect) };
     history.append("w1", 1, Body::ToolCalled { opening, effect, policy: Policy::Idempotent });
-    let by = Proposer::Run { run: run(1), step: Step(step) };
+    let by = Proposer::Run { run: run(1), agent: billing(), step: Step(step) };
     let proposal = TraceBody::PlanProposed { uid: "p".into(), plan: document(json!({})), by };
     history.planner("w1", proposal);
 }
