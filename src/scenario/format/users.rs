@@ -141,7 +141,8 @@ impl Cast<'_> {
     pub fn plan(&self, user: &Name, doc: &Doc<'_>) -> Decoded<Json> {
         let object = doc.open_object()?;
         let others = ["approved", "rejected", "executed"];
-        if let Some(status) = object.get("status").filter(|status| others.iter().any(|other| *status.value == **other)) {
+        if let Some(status) = object.get("status").filter(|status| others.iter().any(|other| *status.value == **other))
+        {
             return Err(status.mistake("a plan comes in as `proposed`; whatever becomes of it comes in on its own"));
         }
         let mut plan = doc.value.clone();
