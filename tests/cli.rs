@@ -300,7 +300,7 @@ fn files_are_checked_without_being_played() {
 fn help_is_complete_and_no_error() {
     let place = Place::new();
     let mut told = place.run("--help").out;
-    for command in ["run", "sweep", "merge", "coverage", "exhaust", "replay", "shrink", "validate"] {
+    for command in ["run", "sweep", "merge", "coverage", "exhaust", "replay", "shrink", "profile", "validate"] {
         let help = place.run(&format!("{command} --help"));
         assert_eq!(help.code, Some(0));
         told.push_str(&format!("\n$ chronodrome {command} --help\n{}", help.out));

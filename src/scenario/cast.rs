@@ -10,7 +10,7 @@ use std::task::Poll;
 use serde_json::json;
 
 use super::agent::Stage;
-use super::errand;
+use super::desk;
 use super::model::{Act, Alias, PROBE, Scenario};
 use crate::history::Event;
 use crate::kernel::{
@@ -104,8 +104,8 @@ impl Cast for ScenarioCast<'_> {
         let users = self.scenario.users.clone();
         Box::pin(async move {
             match &act {
-                Act::Configure { user } => errand::configure(&machine, user, &users[user]).await,
-                Act::Desk { user, by, asks } => errand::ask(&machine, number, user, by, asks).await,
+                Act::Configure { user } => desk::configure(&machine, user, &users[user]).await,
+                Act::Desk { user, by, asks } => desk::ask(&machine, number, user, by, asks).await,
                 _ => carry_out(act, stamp, machine, workers).await,
             }
         })

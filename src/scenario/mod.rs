@@ -7,7 +7,7 @@
 //! - [`load`]: many inputs out of one line, from a seed in the file.
 //! - [`code`]: what an agent type does: a script, or Rust code that a test brings along.
 //! - [`agent`]: the scripted agent, an interpreter over the runtime's public face.
-//! - `cast`, `errand`, [`run`]: the programs of a scenario's world, the clients of its users among them, and one scenario
+//! - `cast`, `desk`, [`run`]: the programs of a scenario's world, the clients of its users among them, and one scenario
 //!   under one schedule.
 //! - [`write`](mod@write), `layout`: scenarios that are written; `steps`: the way through a document's steps.
 //! - [`expect`], [`judge`](mod@judge): what a scenario expects of its end, and the judgement.
@@ -18,7 +18,7 @@
 pub mod agent;
 mod cast;
 pub mod code;
-mod errand;
+mod desk;
 pub mod expect;
 pub mod format;
 pub mod judge;
@@ -43,7 +43,7 @@ pub use expect::{
 };
 pub use format::ScenarioError;
 pub use judge::judge;
-pub use model::{Act, AgentType, Alias, Errand, Input, RuntimeSettings, Scenario, UnknownAgentType};
+pub use model::{Act, AgentType, Alias, DeskCall, Input, RuntimeSettings, Scenario, UnknownAgentType};
 pub use plans::profiles::Profiles;
 pub use plans::{PlanEnd, UserEnd};
 pub use run::{Options, Outcome, Runner};

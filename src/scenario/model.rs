@@ -194,7 +194,7 @@ pub enum Act {
         /// In whose name.
         by: Name,
         /// What.
-        asks: Errand,
+        asks: DeskCall,
     },
     /// Gives an agent type new code under a higher version.
     Version {
@@ -211,7 +211,7 @@ pub enum Act {
 
 /// What is asked of a user's desk.
 #[derive(Clone, Debug)]
-pub enum Errand {
+pub enum DeskCall {
     /// A plan is proposed.
     Propose {
         /// The `agent_plan` document.

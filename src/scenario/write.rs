@@ -219,11 +219,11 @@ fn fill_senders(members: &mut Map<String, Value>) {
 /// Whether an input is a message or a signal.
 fn is_sent(input: &Map<String, Value>) -> bool {
     let others = ["cancel", "redrive", "resume", "tail", "follow", "unfollow", "stop", "version"];
-    !others.iter().chain(&ERRANDS).any(|kind| input.contains_key(*kind))
+    !others.iter().chain(&DESK_CALLS).any(|kind| input.contains_key(*kind))
 }
 
 /// What is asked of a user's desk.
-const ERRANDS: [&str; 6] = ["plan", "approve", "reject", "edit", "feedback", "remember"];
+const DESK_CALLS: [&str; 6] = ["plan", "approve", "reject", "edit", "feedback", "remember"];
 
 /// What holds for users, all of it; and whose the plans and traces of inputs and expectations are.
 fn fill_users(members: &mut Map<String, Value>, scenario: &Scenario) {
@@ -233,7 +233,7 @@ fn fill_users(members: &mut Map<String, Value>, scenario: &Scenario) {
     }
     members.insert("users".to_owned(), json!(scenario.users));
     let only = only_user(scenario);
-    for input in inputs(members).into_iter().filter(|input| ERRANDS.iter().any(|kind| input.contains_key(*kind))) {
+    for input in inputs(members).into_iter().filter(|input| DESK_CALLS.iter().any(|kind| input.contains_key(*kind))) {
         fill_user(input, only);
         let user = input.get("user").cloned().unwrap_or_default();
         fill(input, "by", || user);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub(super) type Offer<'a, S> = dyn FnMut(Value) -> Result<bool, S> + 'a;
 
 /// Members that are a scenario's or an input's identity, or not the shrinking's to change.
-const KEPT: [&str; 12] = [
+const KEPT: [&str; 14] = [
     "$schema",
     "format",
     "name",
@@ -22,6 +22,9 @@ const KEPT: [&str; 12] = [
     "written_by",
     "agents",
     "seed",
+    // The document of a plan or a trace is told by these.
+    "uid",
+    "plan_uid",
     // The default is not the fewest.
     "workers",
 ];
@@ -44,6 +47,7 @@ pub(super) fn offer_all<S>(document: &mut Value, offer: &mut Offer<'_, S>) -> Re
     for key in edits.keys("/agents") {
         edits.without_member("/agents", &key)?;
     }
+    edits.users()?;
     edits.straight()?;
     edits.workers()?;
     edits.bare_agents()?;
@@ -142,6 +146,19 @@ impl<S> Edits<'_, '_, S> {
             return self.items("/runtime/workers");
         }
         self.fewer("/runtime/workers")
+    }
+
+    /// Fewer users, each with fewer settings.
+    fn users(&mut self) -> Result<(), S> {
+        for key in self.keys("/users") {
+            self.without_member("/users", &key)?;
+        }
+        for key in self.keys("/users") {
+            let user = format!("/users/{}", escaped(&key));
+            self.members(&user)?;
+            self.items(&format!("{user}/blocked"))?;
+        }
+        Ok(())
     }
 
     /// Mail straight to those whom others spawn: the levels of a tree above them may be needed for nothing.

@@ -11,7 +11,7 @@ use super::Style;
 use super::outcome::broken;
 use super::story::words::span;
 use crate::explore::in_words;
-use crate::kernel::{Alignment, Name, Occurrence, Timestamp};
+use crate::kernel::{Alignment, Name, Occurrence, Span, Timestamp};
 use crate::scenario::plans::profiles::{Occurrences, Tally};
 use crate::scenario::{Outcome, PlanEnd, Profiles};
 use crate::sim::Schedule;
@@ -117,7 +117,7 @@ fn after(at: Timestamp, due: Option<Timestamp>) -> String {
         }
         _ => format!("{whole}Z"),
     };
-    match due.map(|due| at.since(due)) {
+    match due.map(|due| Span::from_millis(at.since(due).as_millis())) {
         Some(late) if late.as_micros() < 0 => format!("{short} ({})", span(late)),
         Some(late) => format!("{short} (+{})", span(late)),
         None => short,

@@ -72,7 +72,8 @@ fn written(focus: &Focus, body: &Body) -> (Option<String>, Weight) {
         Body::MsgReceived { messages, .. } => {
             messages.iter().any(|received| focus.mail.contains(&*received.message.id))
         }
-        Body::CancelRequested { .. }
+        Body::Trace(_)
+        | Body::CancelRequested { .. }
         | Body::ChildCompleted { .. }
         | Body::ChildSpawned { .. }
         | Body::SpawnDenied { .. }
@@ -185,6 +186,11 @@ fn family(facts: &Facts<'_>, request: &Request, reply: &Reply) -> Option<Deed> {
                     telling(format!("wanted a child at {agent}, but held the run no longer"), "had lost its lease")
                 }
             }
+        }
+        (Request::Create { spec, boot }, Reply::Created(Created::Created)) if spec.parent.is_none() => {
+            let run = run(&spec.run);
+            let what = boot.as_ref().map_or(String::new(), |boot| format!(" for {}", facts.message(&boot.id)));
+            telling(format!("made {run}{what}"), &format!("made {run}"))
         }
         (Request::Create { spec, .. }, Reply::Created(Created::Created)) => {
             telling(format!("created {}", run(&spec.run)), &format!("created {}", run(&spec.run)))

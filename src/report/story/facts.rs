@@ -6,7 +6,7 @@ use crate::check::{Checker, Violation};
 use crate::history::{Actor, Answer, Asked, CallNo, Change, Event, Header, Record};
 use crate::kernel::{
     AgentId, Attempt, Body, CallError, Disposition, EffectId, Name, Policy, Reply, Request, RunId, Span, Step,
-    Timestamp, WorkerId,
+    Timestamp, TraceBody, WorkerId,
 };
 use crate::report::deviation::site_who;
 
@@ -90,6 +90,7 @@ impl<'a> Facts<'a> {
         match &record.event {
             Event::Sent { call, from, asked } => {
                 self.note_effect(asked);
+                self.note_stream(asked);
                 let call_facts =
                     Call { from, asked, sent: place, applied: Vec::new(), returned: None, deviation: None };
                 self.calls.insert(*call, call_facts);
@@ -119,6 +120,19 @@ impl<'a> Facts<'a> {
             }
             _ => {}
         }
+    }
+
+    /// Learns what the streams of the temporal layer are called, and the runs that its entries name.
+    fn note_stream(&mut self, asked: &Asked) {
+        let Asked::Store(Request::Append { body, .. }) = asked else { return };
+        let Body::Trace(trace) = &**body else { return };
+        let (run, name) = match &**trace {
+            TraceBody::UserKnown { user } => (RunId::of_traces(user), format!("the traces of {user}")),
+            TraceBody::PlanDispatched { run, agent, .. } => (*run, format!("{agent}#1")),
+            _ => return,
+        };
+        self.names.entry(run).or_insert(name);
+        self.names.entry(RunId::of_users()).or_insert_with(|| "the users".to_owned());
     }
 
     fn note_effect(&mut self, asked: &Asked) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::facts::{Break, Facts};
 use crate::history::{Answer, Asked, Change, Event};
-use crate::kernel::{Body, EffectId, Name, Reply, Request, RunId};
+use crate::kernel::{Body, EffectId, Name, Reply, Request, RunId, TraceBody};
 use crate::report::deviation::site_who;
 
 /// The subjects of a story.
@@ -14,6 +14,8 @@ pub(super) struct Focus {
     /// The effects that the promise is about; not all those of the runs.
     pub effects: BTreeSet<EffectId>,
     pub mail: BTreeSet<String>,
+    /// Plans, by user and uid.
+    pub plans: BTreeSet<(RunId, String)>,
 }
 
 /// So many runs are followed at most where the promise names none.
@@ -27,6 +29,7 @@ impl Focus {
         focus.take_ids(facts, &broken.message);
         focus.take_names(facts, &broken.subject);
         focus.take_mail(facts, &broken.subject);
+        focus.take_plan(facts, &broken.subject);
         focus.runs.extend(focus.effects.iter().filter_map(|effect| Some(facts.effects.get(effect)?.run)));
         if focus.runs.is_empty() {
             focus.take_receivers(facts);
@@ -75,6 +78,31 @@ impl Focus {
         }
     }
 
+    /// The plan or occurrence of a user that a subject is: `ana inbox#1`.
+    fn take_plan(&mut self, facts: &Facts<'_>, subject: &str) {
+        let Some((user, what)) = subject.split_once(' ') else { return };
+        let stream = RunId::of_traces(user);
+        if !facts.names.contains_key(&stream) {
+            return;
+        }
+        let (uid, of_one) = what.split_once('#').map_or((what, false), |(uid, _)| (uid, true));
+        self.plans.insert((stream, uid.to_owned()));
+        let begins = if of_one { format!("/{user}/{what}#") } else { format!("/{user}/{uid}#") };
+        let runs = facts.names.iter().filter(|(_, name)| name.contains(&begins));
+        self.runs.extend(runs.map(|(run, _)| *run));
+    }
+
+    /// Whether an entry of a trace log is about a plan of the story, or about a run of it.
+    fn plans(&self, stream: &RunId, body: &Body) -> bool {
+        let Body::Trace(trace) = body else { return false };
+        if let TraceBody::MemoryCommitted { run, .. } = &**trace {
+            return self.runs.contains(run);
+        }
+        let subject = trace.subject();
+        let uid = subject.split(['#', ' ']).next().unwrap_or_default();
+        self.plans.iter().any(|(known, plan)| known == stream && plan == uid)
+    }
+
     /// The runs that received the mail.
     fn take_receivers(&mut self, facts: &Facts<'_>) {
         for call in facts.calls.values() {
@@ -104,8 +132,8 @@ impl Focus {
         match asked {
             Asked::Outside(perform) => run(&perform.run) || effect(&perform.effect.id),
             Asked::Store(request) => match request {
-                Request::Append { run: of, .. }
-                | Request::Read { run: of, .. }
+                Request::Append { run: of, body, .. } => run(of) || self.plans(of, body),
+                Request::Read { run: of, .. }
                 | Request::Tail { run: of, .. }
                 | Request::LastSeq { run: of }
                 | Request::Drain { run: of, .. }

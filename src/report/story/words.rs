@@ -3,8 +3,9 @@
 use super::facts::Facts;
 use crate::history::Asked;
 use crate::kernel::{
-    Body, Claimed, EffectResult, Ending, Heartbeat, Json, Release, Request, Span, Timestamp, Trigger, Wakeup,
+    Body, Claimed, EffectResult, Ending, Heartbeat, Json, Release, Request, Span, Timestamp, TraceBody, Trigger, Wakeup,
 };
+use crate::report::counted;
 use crate::sim::{Fault, Point};
 
 /// A span as people say it: `45 s`, `19.999 s`, `200 ms`, `4 m 30 s`.
@@ -121,6 +122,7 @@ pub(super) fn entry(facts: &Facts<'_>, body: &Body) -> String {
             format!("{kind} ({status}; {} to cancel, {} to detach)", cancel.len(), detach.len())
         }
         Body::SignalReceived { name, .. } => format!("{kind} {name}"),
+        Body::Trace(trace) => trace_entry(facts, trace),
         Body::RunRetrying { failure, .. } => format!("{kind} (failure {failure})"),
         Body::Ended(Ending::Failed { code, .. }) => format!("{kind} ({})", code.as_str()),
         Body::MsgReceived { messages, .. } => {
@@ -128,6 +130,30 @@ pub(super) fn entry(facts: &Facts<'_>, body: &Body) -> String {
             if ids.is_empty() { format!("{kind} (nothing)") } else { format!("{kind} {}", some(&ids)) }
         }
         _ => kind.to_owned(),
+    }
+}
+
+/// An entry of a trace log, with what it is about.
+fn trace_entry(facts: &Facts<'_>, trace: &TraceBody) -> String {
+    let (kind, subject) = (trace.kind(), trace.subject());
+    match trace {
+        TraceBody::PlanApproved { by, .. } | TraceBody::PlanEdited { by, .. } => format!("{kind} {subject} (by {by})"),
+        TraceBody::PlanRejected { by, reason, .. } => format!("{kind} {subject} (by {by}: {reason})"),
+        TraceBody::PlanDispatched { due, .. } => format!("{kind} {subject} (due {})", clock(facts, *due)),
+        TraceBody::PlanClosed { profile, reason, .. } => {
+            let status = profile.execution_result.status.as_str();
+            match (reason, profile.executed_at) {
+                (Some(reason), _) => format!("{kind} {subject} ({status}: {reason})"),
+                (None, Some(_)) => format!("{kind} {subject} ({status}, {})", profile.tempo_alignment.as_str()),
+                (None, None) => format!("{kind} {subject} ({status})"),
+            }
+        }
+        TraceBody::PlanFeedback { score, .. } => format!("{kind} {subject} (score {})", score.get()),
+        TraceBody::MemoryCommitted { run, traces } => {
+            format!("{kind} of {} ({})", facts.run(*run), counted(traces.len() as u64, "draft", "drafts"))
+        }
+        _ if subject.is_empty() => kind.to_owned(),
+        _ => format!("{kind} {subject}"),
     }
 }
 

@@ -10,7 +10,7 @@ use super::world::{AGENT_FIELDS, defaults};
 use crate::kernel::{AgentId, Json, Message, Name, Span, SpecDefaults, Timestamp, Version};
 use crate::scenario::code::Code;
 use crate::scenario::load::{Load, expand};
-use crate::scenario::model::{Act, AgentType, Errand, Input};
+use crate::scenario::model::{Act, AgentType, DeskCall, Input};
 
 /// The most inputs of a scenario, those of its loads included.
 const INPUTS_MAX: usize = 100_000;
@@ -159,7 +159,7 @@ impl<'a> Arrivals<'a> {
             "stop" => self.stop(&main, object)?,
             "version" => self.version(&main, object)?,
             "plan" | "approve" | "reject" | "edit" | "feedback" | "remember" => {
-                self.errand(kind, &main, object, nth)?
+                self.desk_call(kind, &main, object, nth)?
             }
             _ => {
                 let sender = object.or("from", client(), Doc::parse)?;
@@ -199,23 +199,23 @@ impl<'a> Arrivals<'a> {
     }
 
     /// What is asked of a user's desk.
-    fn errand(&mut self, kind: &str, main: &Doc<'_>, object: &Object<'_>, nth: usize) -> Decoded<Act> {
+    fn desk_call(&mut self, kind: &str, main: &Doc<'_>, object: &Object<'_>, nth: usize) -> Decoded<Act> {
         let users = &self.cast.users;
         let user = users.of(object)?;
         let by = object.or("by", user.clone(), Doc::name)?;
         let asks = match kind {
-            "plan" => Errand::Propose { plan: self.cast.plan(&user, main)? },
-            "approve" => Errand::Approve { uid: main.name()? },
+            "plan" => DeskCall::Propose { plan: self.cast.plan(&user, main)? },
+            "approve" => DeskCall::Approve { uid: main.name()? },
             "reject" => {
-                Errand::Reject { uid: main.name()?, reason: object.or("reason", "rejected".into(), Doc::name)? }
+                DeskCall::Reject { uid: main.name()?, reason: object.or("reason", "rejected".into(), Doc::name)? }
             }
-            "edit" => Errand::Edit {
+            "edit" => DeskCall::Edit {
                 uid: main.name()?,
                 id: object.or("id", format!("edit-{nth}").into(), Doc::name)?,
                 set: self.cast.edit(&user, &object.need("set")?)?,
             },
-            "feedback" => Errand::Feedback { feedback: users.feedback(main, &format!("feedback-{nth}"))? },
-            _ => Errand::Remember { trace: users.trace(main)? },
+            "feedback" => DeskCall::Feedback { feedback: users.feedback(main, &format!("feedback-{nth}"))? },
+            _ => DeskCall::Remember { trace: users.trace(main)? },
         };
         Ok(Act::Desk { user, by, asks })
     }

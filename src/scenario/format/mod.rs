@@ -36,7 +36,7 @@ use crate::sim::Faults;
 
 pub use error::ScenarioError;
 #[cfg(feature = "cli")]
-pub(super) use plans::{ALIGNMENTS, REFUSALS, RESULTS, STATUSES};
+pub(super) use plans::{ALIGNMENTS, RESULTS, STATUSES};
 pub use script::step_names;
 pub(super) use tools::{TOOLS, usual_policy};
 

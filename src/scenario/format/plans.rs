@@ -7,18 +7,7 @@ use crate::kernel::{Alignment, Execution, Span};
 use crate::scenario::expect::{Bound, Expectation};
 use crate::scenario::plans::QUEUE_STATES;
 use crate::scenario::plans::expected::{PlanFact, SpanBound, Which};
-use crate::tempo::PlanStatus;
-
-/// The sorts of refusal that a client may meet.
-pub const REFUSALS: [&str; 7] = [
-    "DuplicateUid",
-    "IllegalTransition",
-    "InvalidDocument",
-    "InvalidTempoToken",
-    "NotExecuted",
-    "UnknownPlan",
-    "UnknownUser",
-];
+use crate::tempo::{ErrorKind, PlanStatus};
 
 /// Where a plan may stand.
 pub const STATUSES: [PlanStatus; 4] =
@@ -86,7 +75,7 @@ pub fn memory(doc: &Doc<'_>, cast: &Cast<'_>, all: &mut Vec<Expectation>) -> Dec
 pub fn refused(doc: &Doc<'_>, all: &mut Vec<Expectation>) -> Decoded<()> {
     let object = doc.object(&["refused", "times"])?;
     let code = object.need("refused")?;
-    code.one_of("refusal", &REFUSALS.map(|code| (code, ())))?;
+    code.one_of("refusal", &ErrorKind::ALL.map(|kind| (kind.as_str(), ())))?;
     if let Some(bound) = object.maybe("times", bound)? {
         all.push(Expectation::Refused { code: code.name()?, bound });
     }

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::decode::{Decoded, Doc, Mistake};
+use super::decode::{Decoded, Doc, Mistake, excerpt};
 use crate::kernel::Json;
 use crate::tempo::{Calendar, DocumentError, Feedback, MemoryTrace, Plan, Settings};
 
 /// The calendar of a user whose settings stand in `doc`.
 pub fn calendar(doc: &Doc<'_>, settings: &Settings) -> Decoded<Calendar> {
     Calendar::of(settings).map_err(|error| {
-        let mut mistake = below(doc, &error.place).mistake(error.reason);
+        let mut mistake = below(doc, &error.place).0.mistake(error.reason);
         mistake.nearest = error.nearest;
         mistake
     })
@@ -46,34 +46,41 @@ pub fn trace(doc: &Doc<'_>) -> Decoded<Json> {
 }
 
 fn mistake(doc: &Doc<'_>, error: DocumentError) -> Box<Mistake> {
-    let place = below(doc, &error.place);
-    let names_more = std::ptr::eq(place.value, doc.value) && !matches!(&*error.place, "" | "document");
-    let reason = if names_more { format!("`{}`: {}", error.place, error.reason) } else { error.reason };
+    let (place, rest) = below(doc, if error.place == "document" { "" } else { &error.place });
     let meant = error.hint.as_deref().and_then(|hint| hint.strip_prefix("did you mean `")?.strip_suffix("`?"));
-    match (meant, &error.hint) {
-        (Some(meant), _) => {
-            let mut mistake = place.mistake(reason);
-            mistake.nearest = Some(meant.to_owned());
-            mistake
-        }
-        (None, Some(hint)) => place.mistake(format!("{reason}; {hint}")),
-        (None, None) => place.mistake(reason),
+    let nearest = meant.map(str::to_owned);
+    if error.reason == "there is no such field here" {
+        let key = error.place.rsplit('.').next().unwrap_or_default();
+        let holder = below(doc, error.place.strip_suffix(key).unwrap_or_default()).0;
+        let field = Doc { path: holder.path.member(key), ..holder };
+        return field.key_mistake(format!("unknown field `{}`", excerpt(key)), key, nearest);
     }
+    let reason = match (rest.as_str(), error.reason.as_str()) {
+        ("", reason) => reason.to_owned(),
+        (rest, "this field is missing") => format!("`{rest}` is missing"),
+        (rest, reason) => format!("`{rest}`: {reason}"),
+    };
+    let mut mistake = match error.hint.filter(|_| nearest.is_none()) {
+        Some(hint) => place.mistake(format!("{reason}; {hint}")),
+        None => place.mistake(reason),
+    };
+    mistake.nearest = nearest;
+    mistake
 }
 
-/// The value that `place`, as `conditions[0].reschedule_to`, leads to; the deepest that is there.
-fn below<'a>(doc: &Doc<'a>, place: &str) -> Doc<'a> {
+/// The value that `place`, as `conditions[0].reschedule_to`, leads to, or the deepest that is there; and what of the place is
+/// left then.
+fn below<'a>(doc: &Doc<'a>, place: &str) -> (Doc<'a>, String) {
+    let parts: Vec<&str> = place.split(['.', '[']).filter(|part| !part.is_empty()).collect();
     let mut found = doc.clone();
-    for part in place.split(['.', '[']).filter(|part| !part.is_empty()) {
-        let (value, path) = match part.strip_suffix(']') {
-            Some(item) => {
-                let Ok(item) = item.parse::<usize>() else { return found };
-                (found.value.get(item), found.path.item(item))
-            }
+    for (depth, part) in parts.iter().enumerate() {
+        let item = part.strip_suffix(']').and_then(|item| item.parse::<usize>().ok());
+        let (value, path) = match item {
+            Some(item) => (found.value.get(item), found.path.item(item)),
             None => (found.value.get(part), found.path.member(part)),
         };
-        let Some(value) = value else { return found };
+        let Some(value) = value else { return (found, parts[depth..].join(".")) };
         found = Doc { value, path };
     }
-    found
+    (found, String::new())
 }

@@ -134,6 +134,46 @@ fn mistakes() -> Vec<String> {
         r#""expect": [ { "run": "billing#1", "cost": "1" } ]"#,
         r#""expect": [ { "took": "1h" } ]"#,
     ];
+    let users = [
+        r#""users": { "a/b": {} }"#,
+        r#""users": { "ana": { "zone": "Europe/Berlni" } }"#,
+        r#""users": { "ana": { "auto_aprove": true } }"#,
+        r#""users": { "ana": { "registry": { "Tea": { "start": "25:00", "end": "26:00" } } } }"#,
+        r#""users": { "ana": { "blocked": [{ "days": "Sonday", "start": "12:00", "end": "13:00" }] } }"#,
+        r#""users": { "ana": { "budget": { "notfy": 1 } } }"#,
+        r#""users": { "ana": { "cadence": { "notify": 30 } } }"#,
+        r#""users": { "ana": { "horizon": "2020-01-01T00:00:00Z" } }"#,
+        r#""inputs": [ { "approve": "tea" } ]"#,
+        r#""users": { "ana": {}, "ben": {} }, "inputs": [ { "approve": "tea" } ]"#,
+        r#""users": { "ana": {}, "ben": {} }, "inputs": [ { "approve": "tea", "user": "anna" } ]"#,
+        r#""users": { "ana": {} }, "inputs": [ { "edit": "tea", "set": { "uid": "coffee" } } ]"#,
+        r#""users": { "ana": {} }, "inputs": [ { "edit": "tea", "set": { "tempo_token": "<tempo:Mornin>" } } ]"#,
+        r#""users": { "ana": {} }, "inputs": [ { "feedback": { "plan_uid": "tea", "feedback_rating": 6 } } ]"#,
+        r#""users": { "ana": {} }, "inputs": [ { "feedback": { "feedback_rating": 5 } } ]"#,
+        r#""users": { "ana": {} }, "inputs": [ { "remember": { "uid": "g", "type": "gaol", "timestamp": "2025-01-01T00:00:00Z", "content": "x" } } ]"#,
+        r#""users": { "ana": {} }, "expect": [ { "plan": "tea", "alignment": "exakt" } ]"#,
+        r#""users": { "ana": {} }, "expect": [ { "plan": "tea", "reward": 0.75 } ]"#,
+        r#""users": { "ana": {} }, "expect": [ { "plan": "tea", "deviation": 3 } ]"#,
+        r#""users": { "ana": {} }, "expect": [ { "memory": "tea", "user": "bob", "exists": true } ]"#,
+        r#""expect": [ { "refused": "DuplicateUuid", "times": 1 } ]"#,
+    ];
+    let plans = [
+        r#""tempo_token": "<tempo:EveningRevew>""#,
+        r#""scheduled_for": "Sunday 10am""#,
+        r#""scheduled_for": "2025-05-11T20:00:00+02:00""#,
+        r#""scheduled_for": "2025-05-11T20:00:00Z", "deadline": "2025-05-11T19:00:00Z""#,
+        r#""scheduled_for": "2025-05-11T20:00:00Z", "status": "executed""#,
+        r#""scheduled_for": "2025-05-11T20:00:00Z", "target": "biling""#,
+        r#""scheduled_for": "2025-05-11T20:00:00Z", "retry_on_failure": "often""#,
+        r#""scheduled_for": "2025-05-11T20:00:00Z", "repeat": { "evry": "daily" }"#,
+        r#""scheduled_for": "2025-05-11T20:00:00Z", "conditions": [{ "reschedule_to": "<tempo:Morning>" }]"#,
+        "",
+    ];
+    let proposals = [
+        r#""user": "ann", "plan": {}"#,
+        r#""plan": { "uid": "tea", "type": "agent_plan", "content": "x", "action_type": "log", "origin": "agent", "target": "billing", "tempo_token": "<tempo:Tee>" }"#,
+        r#""user": "ana""#,
+    ];
     let whole = [
         "",
         "[]",
@@ -144,8 +184,24 @@ fn mistakes() -> Vec<String> {
         "{ \"name\": \"x\", \"agents\": { \"a/b\": [] } }",
         "{ \"ä\": \"€\", \"name\" 1 }",
     ];
-    let texts = whole.into_iter().map(str::to_owned);
-    texts.chain(steps.iter().map(|text| with_steps(text))).chain(members.iter().map(|text| with(text))).collect()
+    let plans = plans.iter().map(|members| {
+        let target = if members.contains("target") { "" } else { r#", "target": "billing""# };
+        let comma = if members.is_empty() { "" } else { ", " };
+        let plan = format!(
+            r#"{{ "uid": "tea", "type": "agent_plan", "content": "x", "action_type": "log", "origin": "user"{target}{comma}{members} }}"#
+        );
+        with(&format!(r#""users": {{ "ana": {{}} }}, "inputs": [ {{ "plan": {plan} }} ]"#))
+    });
+    let proposals = proposals.iter().map(|args| {
+        let steps = format!(r#"[ {{ "effect": "plan.propose", "args": {{ {args} }} }} ]"#);
+        format!("{{ \"name\": \"x\", \"users\": {{ \"ana\": {{}} }},\n  \"agents\": {{ \"billing\": {steps} }} }}")
+    });
+    let pull = r#"[ { "effect": "memory.pull", "args": { "from": "2025-05-11T20:00:00Z", "until": "2025-05-11T19:00:00Z" } } ]"#;
+    let pull =
+        format!("{{ \"name\": \"x\", \"users\": {{ \"ana\": {{}} }},\n  \"agents\": {{ \"billing\": {pull} }} }}");
+    let texts = whole.into_iter().map(str::to_owned).chain(plans).chain(proposals).chain([pull]);
+    let members = members.iter().chain(&users);
+    texts.chain(steps.iter().map(|text| with_steps(text))).chain(members.map(|text| with(text))).collect()
 }
 
 #[test]

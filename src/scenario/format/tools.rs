@@ -22,7 +22,9 @@ pub fn usual_policy(kind: &str) -> Policy {
 
 /// The arguments of a call of the tool `kind`. The only user need not be named, and a plan need not be called `proposed`.
 pub fn args(kind: &str, step: &Object<'_>, scope: &mut Scope<'_>) -> Decoded<Template> {
-    let doc = step.need("args")?;
+    let Some(doc) = step.get("args") else {
+        return Err(step.doc().mistake(format!("`{kind}` needs `args` that say what is meant")));
+    };
     let object = doc.object(match kind {
         PLAN_PROPOSE => &["user", "plan"],
         MEMORY_PUSH => &["user", "trace"],

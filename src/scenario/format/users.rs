@@ -139,16 +139,18 @@ impl Users {
 impl Cast<'_> {
     /// An `agent_plan` that is proposed to a user. That it is `proposed` need not be said.
     pub fn plan(&self, user: &Name, doc: &Doc<'_>) -> Decoded<Json> {
+        let object = doc.open_object()?;
+        let others = ["approved", "rejected", "executed"];
+        if let Some(status) = object.get("status").filter(|status| others.iter().any(|other| *status.value == **other))
+        {
+            return Err(status.mistake("a plan comes in as `proposed`; whatever becomes of it comes in on its own"));
+        }
         let mut plan = doc.value.clone();
         if let Some(members) = plan.as_object_mut() {
             members.entry("status").or_insert_with(|| "proposed".into());
         }
         let plan = Json::new(plan);
         let read = tempo::plan(doc, &plan, self.users.calendar(user))?;
-        let object = doc.open_object()?;
-        if let Some(status) = object.get("status").filter(|status| *status.value != "proposed") {
-            return Err(status.mistake("a plan comes in as `proposed`; whatever becomes of it comes in on its own"));
-        }
         self.executes(&object, &read)?;
         Ok(plan)
     }

@@ -205,3 +205,87 @@ impl PlanFact {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn end(value: serde_json::Value) -> PlanEnd {
+        serde_json::from_value(value).expect("it is an end")
+    }
+
+    /// A plan that repeats: once late and judged, once tried twice; one that was rejected; one that waits.
+    fn ends() -> UserEnd {
+        let block = |alignment: &str, deviation: i64| {
+            json!({ "executed_at": "2025-05-11T20:03:12Z", "duration_ms": 182_000, "deviation_ms": deviation,
+                "tempo_alignment": alignment, "execution_result": { "status": "completed" } })
+        };
+        let mut judged = block("partial", 192_000);
+        (judged["feedback_score"], judged["reward_signal"]) = (json!(4), json!(0.7));
+        let mut tried = block("exact", 182_000);
+        let try_of = |status: &str| json!({ "executed_at": null, "duration_ms": 1, "status": status, "reason": "r" });
+        tried["attempts"] = json!([try_of("failed"), try_of("completed")]);
+        let closed = json!({ "executed_at": null, "duration_ms": 0, "deviation_ms": null, "tempo_alignment": "misaligned",
+            "execution_result": { "status": "skipped" } });
+        let plans = [
+            ("tea#1", json!({ "status": "executed", "queue": "done", "profiling": judged })),
+            ("tea#2", json!({ "status": "executed", "queue": "done", "profiling": tried })),
+            (
+                "no#1",
+                json!({ "status": "rejected", "queue": "closed", "reason": "rejected by ana: no", "profiling": closed }),
+            ),
+            ("open#1", json!({ "status": "proposed", "queue": "awaiting_approval" })),
+        ];
+        let plans = plans.map(|(name, value)| (occurrence(name).expect("a name"), end(value)));
+        UserEnd { plans: plans.into(), ..UserEnd::default() }
+    }
+
+    #[test]
+    fn each_fact_holds_and_fails_by_what_came_about() {
+        let bound = |at_least, at_most| Bound { at_least, at_most };
+        let at_most = |text: &str| SpanBound { at_least: None, at_most: text.parse().ok() };
+        let cases = [
+            ("tea", PlanFact::Status(vec![PlanStatus::Executed]), true),
+            ("tea", PlanFact::Status(vec![PlanStatus::Approved, PlanStatus::Rejected]), false),
+            ("tea", PlanFact::Queue(vec![QueueState::Done]), true),
+            ("open", PlanFact::Queue(vec![QueueState::Done]), false),
+            ("tea", PlanFact::Occurrences(Bound::exactly(2)), true),
+            ("tea#2", PlanFact::Occurrences(Bound::exactly(2)), false),
+            ("open", PlanFact::Occurrences(Bound::exactly(0)), true),
+            ("tea", PlanFact::Alignment(vec![Alignment::Exact, Alignment::Partial]), true),
+            ("tea", PlanFact::Alignment(vec![Alignment::Exact]), false),
+            ("tea#2", PlanFact::Alignment(vec![Alignment::Exact]), true),
+            ("open", PlanFact::Alignment(vec![Alignment::Exact]), false),
+            ("never", PlanFact::Alignment(vec![Alignment::Exact]), false),
+            ("no", PlanFact::Result(vec![Execution::Skipped]), true),
+            ("tea", PlanFact::Result(vec![Execution::Failed]), false),
+            ("tea", PlanFact::Deviation(at_most("3m12s")), true),
+            ("tea", PlanFact::Deviation(at_most("3m11s")), false),
+            ("no", PlanFact::Deviation(SpanBound::default()), false),
+            (
+                "tea",
+                PlanFact::Duration(SpanBound { at_least: "3m2s".parse().ok(), at_most: "3m2s".parse().ok() }),
+                true,
+            ),
+            ("tea#2", PlanFact::Attempts(Bound::exactly(2)), true),
+            ("tea", PlanFact::Attempts(Bound::exactly(2)), false),
+            ("no", PlanFact::Attempts(Bound::exactly(0)), true),
+            ("tea#1", PlanFact::Score(bound(Some(4), None)), true),
+            ("tea", PlanFact::Score(bound(Some(4), None)), false),
+            ("tea#1", PlanFact::Reward(Bound::exactly(7)), true),
+            ("tea#1", PlanFact::Reward(bound(Some(8), None)), false),
+            ("no", PlanFact::Reason("no".into()), true),
+            ("tea", PlanFact::Reason("no".into()), false),
+        ];
+        let ends = ends();
+        let told = cases.map(|(name, fact, holds)| {
+            let plan = Which::of(name);
+            let (held, message) = fact.judge(&plan, &ends);
+            assert_eq!(held, holds, "{plan} {fact}: {message}");
+            format!("plan {plan} {fact} | {message}")
+        });
+        insta::assert_snapshot!(told.join("\n"));
+    }
+}

@@ -124,3 +124,49 @@ macro_rules! assert_profile_snapshot {
         ::insta::assert_snapshot!($name, ($scenario).run(&$schedule).profiles().to_string())
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn the_alignment_score_is_exact_in_thousandths() {
+        let score =
+            |exact, partial, misaligned| Tally { exact, partial, misaligned, feedback: [0; 5] }.alignment_score();
+        let cases = [
+            ((0, 0, 0), None),
+            ((1, 0, 0), Some(1_000)),
+            ((0, 0, 3), Some(0)),
+            ((1, 1, 0), Some(750)),
+            ((1, 0, 2), Some(333)),
+            ((2, 0, 1), Some(667)),
+            // 0.0625: a half is rounded up.
+            ((0, 1, 7), Some(63)),
+        ];
+        for ((exact, partial, misaligned), wanted) in cases {
+            assert_eq!(score(exact, partial, misaligned), wanted, "{exact} {partial} {misaligned}");
+        }
+    }
+
+    #[test]
+    fn profiles_are_read_as_they_are_written_in_the_order_of_the_numbers() {
+        let end = json!({ "status": "approved", "queue": "scheduled", "due": "2025-05-11T20:00:00Z" });
+        let document = json!({ "ana": { "a#2": end, "a#10": end, "a": end } });
+        assert!(serde_json::from_value::<Profiles>(document).is_err(), "`a` is a plan and no occurrence");
+        let document = json!({ "ana": { "a#2": end, "a#10": end } });
+        let profiles: Profiles = serde_json::from_value(document.clone()).unwrap();
+        let text = profiles.to_string();
+        assert!(text.find("a#2") < text.find("a#10"), "{text}");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), document);
+    }
+
+    #[test]
+    fn what_is_no_occurrence_has_no_name_of_one() {
+        for name in ["inbox", "#1", "inbox#", "inbox#0", "inbox#01", "inbox#+1", "inbox#99999999999"] {
+            assert_eq!(occurrence(name), None, "{name}");
+        }
+        assert_eq!(occurrence("inbox#12").unwrap().to_string(), "inbox#12");
+    }
+}

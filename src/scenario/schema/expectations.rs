@@ -8,8 +8,9 @@ use serde_json::Value;
 use super::values::{Address, Alias, Bound, Duration, Money, OneOrMore, Rate, Text, one_of};
 use crate::kernel;
 use crate::scenario::expect;
-use crate::scenario::format::{ALIGNMENTS, REFUSALS, RESULTS, STATUSES};
+use crate::scenario::format::{ALIGNMENTS, RESULTS, STATUSES};
 use crate::scenario::plans::QUEUE_STATES;
+use crate::tempo::ErrorKind;
 
 /// What is expected of one subject.
 #[derive(JsonSchema)]
@@ -238,5 +239,5 @@ names! {
     /// How an execution ended.
     ExecutionResult => RESULTS.map(|result| result.as_str());
     /// The sort of a refusal.
-    Refusal => REFUSALS;
+    Refusal => ErrorKind::ALL.map(|kind| kind.as_str());
 }

@@ -184,23 +184,72 @@ pub struct Plan {
     /// The agent that executes it: the one that is called like its action if nothing is said.
     target: Option<Text>,
     /// `daily`, `weekly` or `monthly`; or an object of `every`, `times` and `until`.
-    repeat: Option<Value>,
+    repeat: Option<Repeat>,
     /// When it must have ended, in UTC.
     deadline: Option<Text>,
     /// Higher goes first.
     priority: Option<i64>,
     /// How often its agent is tried again after a failure; `true` is once.
     retry_on_failure: Option<Value>,
-    /// What follows from feedback: a list of objects of `if_feedback_score_below` and `reschedule_to`.
-    conditions: Option<Vec<Value>>,
+    /// What follows from feedback; the first that matches counts.
+    conditions: Option<Vec<Condition>>,
     /// The task that it belongs to.
     task_id: Option<Text>,
-    /// Traces that it is linked to: ids, or objects of `trace_id` and `relation`.
-    linked_trace_ids: Option<Vec<Value>>,
+    /// Traces that it is linked to.
+    linked_trace_ids: Option<Vec<Link>>,
     /// Who planned it.
     planned_by: Option<Text>,
     /// Tags.
     tags: Option<Vec<Text>>,
+}
+
+/// How often a plan comes back.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+pub enum Repeat {
+    Always(Text),
+    Bounded(Bounded),
+}
+
+/// How often, and until when, a plan comes back.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Bounded {
+    /// `daily`, `weekly` or `monthly`.
+    every: Text,
+    /// How many occurrences there are at most.
+    #[schemars(range(min = 1))]
+    times: Option<u32>,
+    /// No occurrence is due after this.
+    until: Option<Text>,
+}
+
+/// What follows from feedback.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Condition {
+    /// It matches a score below this.
+    #[schemars(range(min = 1, max = 5))]
+    if_feedback_score_below: u32,
+    /// When a new plan is due: an instant in UTC, or a tempo token.
+    reschedule_to: Text,
+}
+
+/// A link to another trace: its id, or an object.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+pub enum Link {
+    Id(Text),
+    Related(Related),
+}
+
+/// A link to another trace, and how they relate.
+#[derive(JsonSchema)]
+pub struct Related {
+    /// The other trace.
+    trace_id: Text,
+    /// `follows_from`, `fulfills`, `derives_from`, `contradicts` or `reflects_on`.
+    relation: Option<Text>,
 }
 
 /// A feedback document. Other fields are kept as they are.
@@ -239,6 +288,6 @@ pub struct Trace {
     completion_status: Option<Text>,
     /// Tempo tokens.
     tempo_tokens: Option<Vec<Text>>,
-    /// Traces that it is linked to: ids, or objects of `trace_id` and `relation`.
-    linked_trace_ids: Option<Vec<Value>>,
+    /// Traces that it is linked to.
+    linked_trace_ids: Option<Vec<Link>>,
 }

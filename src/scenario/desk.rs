@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::model::Errand;
+use super::model::DeskCall;
 use crate::history::{Actor, Event};
 use crate::kernel::{Host, Name, Proposer, Span};
 use crate::sim::Machine;
@@ -15,7 +15,7 @@ pub(super) async fn configure(machine: &Machine, user: &Name, settings: &Setting
 
 /// Asks something of a user's desk, in the name of `by`. A user who is not known yet is asked for again, ever more seldom: in
 /// pauses of 0.1 s doubling to 5 min. What the desk refuses stands in the history as refused to input `number`.
-pub(super) async fn ask(machine: &Machine, number: u32, user: &Name, by: &Name, asks: &Errand) {
+pub(super) async fn ask(machine: &Machine, number: u32, user: &Name, by: &Name, asks: &DeskCall) {
     let desk = desk(machine, user);
     let mut pause = Span::from_millis(100);
     loop {
@@ -33,14 +33,14 @@ pub(super) async fn ask(machine: &Machine, number: u32, user: &Name, by: &Name, 
     }
 }
 
-async fn once(desk: &Desk, by: &Name, asks: &Errand) -> Result<(), Refusal> {
+async fn once(desk: &Desk, by: &Name, asks: &DeskCall) -> Result<(), Refusal> {
     match asks {
-        Errand::Propose { plan } => desk.propose(plan, Proposer::User(by.clone())).await,
-        Errand::Approve { uid } => desk.approve(uid, by).await,
-        Errand::Reject { uid, reason } => desk.reject(uid, by, reason).await,
-        Errand::Edit { uid, id, set } => desk.edit(uid, id, set, by).await,
-        Errand::Feedback { feedback } => desk.feedback(feedback, by).await,
-        Errand::Remember { trace } => desk.remember(trace, by).await,
+        DeskCall::Propose { plan } => desk.propose(plan, Proposer::User(by.clone())).await,
+        DeskCall::Approve { uid } => desk.approve(uid, by).await,
+        DeskCall::Reject { uid, reason } => desk.reject(uid, by, reason).await,
+        DeskCall::Edit { uid, id, set } => desk.edit(uid, id, set, by).await,
+        DeskCall::Feedback { feedback } => desk.feedback(feedback, by).await,
+        DeskCall::Remember { trace } => desk.remember(trace, by).await,
     }
 }
 
