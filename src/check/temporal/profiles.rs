@@ -13,7 +13,7 @@ use super::{Entry, subject};
 use crate::check::facts::{Facts, Plan, RunAt, Standing};
 use crate::check::verdict::{Judge, Rule};
 use crate::kernel::{
-    Alignment, Body, Execution, Name, Occurrence, Profile, Proposer, ReturnType, Reward, Score, Seq, Span, Timestamp,
+    Alignment, Body, Execution, Occurrence, Profile, Proposer, ReturnType, Reward, Score, Seq, Span, Timestamp,
     TraceBody, Window,
 };
 
@@ -79,17 +79,6 @@ pub fn closed(facts: &Facts, judge: &mut Judge<'_>, entry: &Entry, body: &TraceB
         told.figure("window", &(window.target.start, window.target.end), &(dispatch.due, dispatch.due));
         told.figure("boundary", &window.boundary, &None);
     }
-    let mut drafts: Vec<_> = facts.traces.staged(dispatch.run).collect();
-    drafts.sort_by_key(|push| push.step);
-    let left =
-        drafts.first().and_then(|push| text(&push.trace, "uid")).filter(|_| passage.status == Execution::Completed);
-    let (return_type, trace_id): (_, Name) = match (left, passage.status) {
-        (Some(uid), _) => (ReturnType::Trace, uid.into()),
-        (None, Execution::Completed) => (ReturnType::Text, occurrence.to_string().into()),
-        (None, _) => (ReturnType::Error, occurrence.to_string().into()),
-    };
-    told.figure("return_type", &profile.execution_result.return_type, &Some(return_type));
-    told.figure("trace_id", &profile.execution_result.trace_id, &Some(trace_id));
     told.executed(profile, &passage, dispatch.due, window);
     let mut drafts: Vec<_> = facts.traces.staged(dispatch.run).collect();
     drafts.sort_by_key(|draft| draft.step);
