@@ -43,6 +43,7 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
         let path = args.scenario.display();
         return Err(Stop::Usage(format!("{path}: it has no `users`, and so no plans: there is nothing to profile")));
     }
+    args.diff.as_deref().map_or(Ok(()), files::exists)?;
     let before = args.diff.as_deref().map(Baseline::load).transpose()?;
     let outcome = play(&loaded.scenario, &schedule, None)?;
     let profiles = profile::baseline(name, &schedule, outcome.profiles());

@@ -1,16 +1,23 @@
 //! One schedule: its summary in words, and as a document.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use super::profile::{queue_in_words, thousandths};
 use super::{Style, counted, grouped};
 use crate::explore::in_words;
+use crate::scenario::plans::profiles::Occurrences;
 use crate::scenario::{Ends, Outcome};
 use crate::sim::{Deviation, FaultKind, Schedule};
+use crate::tempo::QueueState;
 
 /// How many violations a person is shown.
 const VIOLATIONS_MOST: usize = 8;
+
+/// How many refusals a person is shown.
+const REFUSALS_MOST: usize = 4;
 
 /// The summary of one schedule: verdict, what was broken, runs, effects, faults, time, digest.
 pub fn text(scenario: &str, schedule: &Schedule, outcome: &Outcome, style: Style) -> String {
@@ -26,6 +33,15 @@ pub fn text(scenario: &str, schedule: &Schedule, outcome: &Outcome, style: Style
     }
     for letter in &outcome.ends.dead_letters {
         line("dead letter", &format!("{} at {}: {}", letter.message, letter.agent, letter.error));
+    }
+    for (user, occurrences) in &outcome.profiles().0 {
+        line("plans", &format!("{user}: {}", plans(occurrences)));
+    }
+    for refused in outcome.ends.refused.iter().take(REFUSALS_MOST) {
+        line("refused", &format!("{}: {}", refused.code, refused.message));
+    }
+    if let Some(more) = outcome.ends.refused.len().checked_sub(REFUSALS_MOST).filter(|more| *more > 0) {
+        line("refused", &format!("… and {}", counted(more as u64, "more request", "more requests")));
     }
     line("faults", &faults(&outcome.deviations));
     let (events, calls) = (counted(outcome.events, "event", "events"), counted(outcome.calls, "call", "calls"));
@@ -79,10 +95,23 @@ fn runs(ends: &Ends) -> String {
         });
         return each.collect::<Vec<_>>().join(", ");
     }
-    let mut counts = std::collections::BTreeMap::<&str, u64>::new();
+    let mut counts = BTreeMap::<&str, u64>::new();
     ends.runs.iter().for_each(|run| *counts.entry(run.end.as_str()).or_default() += 1);
     let each: Vec<_> = counts.into_iter().map(|(end, count)| format!("{} {end}", grouped(count))).collect();
     format!("{}: {}", grouped(ends.runs.len() as u64), each.join(", "))
+}
+
+/// Where the occurrences of a user are, and how near to their windows they were.
+fn plans(occurrences: &Occurrences) -> String {
+    let mut counts = BTreeMap::<QueueState, u64>::new();
+    occurrences.0.values().for_each(|end| *counts.entry(end.queue).or_default() += 1);
+    let each: Vec<String> =
+        counts.into_iter().map(|(queue, count)| format!("{} {}", grouped(count), queue_in_words(queue))).collect();
+    match occurrences.tally().alignment_score() {
+        _ if each.is_empty() => "none".to_owned(),
+        Some(score) => format!("{} (alignment score {})", each.join(", "), thousandths(score)),
+        None => each.join(", "),
+    }
 }
 
 fn faults(deviations: &[Deviation]) -> String {
@@ -101,14 +130,15 @@ fn fault_counts(deviations: &[Deviation]) -> Vec<(FaultKind, usize)> {
 
 /// The document of one schedule: `scenario`, `seed` (null for the calm schedule and a list), `verdict`,
 /// `violations`, `digest`, `events`, `calls`, `virtual_ms`, `faults`, `deviations`, `runs`, `effects`,
-/// `expectations`, and besides `dead_letters`, `lost_leases`, `reached`, `not_judged`.
+/// `expectations`, and besides `dead_letters`, `lost_leases`, `reached`, `not_judged`; of a scenario with users `plans` (the
+/// occurrences of each), and where clients were refused something `refused`.
 pub fn document(scenario: &str, schedule: &Schedule, outcome: &Outcome) -> Value {
     let seed = if let Schedule::Seed(seed) = schedule { Some(*seed) } else { None };
     let faults: serde_json::Map<_, _> = fault_counts(&outcome.deviations)
         .into_iter()
         .map(|(kind, count)| (kind.as_str().to_owned(), json!(count)))
         .collect();
-    json!({
+    let mut document = json!({
         "scenario": scenario,
         "seed": seed,
         "verdict": if outcome.held() { "held" } else { "violated" },
@@ -126,7 +156,15 @@ pub fn document(scenario: &str, schedule: &Schedule, outcome: &Outcome) -> Value
         "lost_leases": outcome.lost_leases,
         "reached": outcome.reached.iter().map(|what| what.as_str()).collect::<Vec<_>>(),
         "not_judged": outcome.not_judged,
-    })
+    });
+    if !outcome.ends.users.is_empty() {
+        document["plans"] = json!(outcome.profiles());
+    }
+    if !outcome.ends.refused.is_empty() {
+        let each = outcome.ends.refused.iter();
+        document["refused"] = each.map(|refused| json!({ "code": refused.code, "message": refused.message })).collect();
+    }
+    document
 }
 
 fn violations(outcome: &Outcome) -> Vec<Value> {

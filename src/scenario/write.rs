@@ -300,7 +300,8 @@ mod tests {
     use crate::sim::{Fault, Model, Point};
 
     fn scenarios() -> Vec<Scenario> {
-        let files = shipped::files();
+        let mut files = shipped::files();
+        files.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/profile-day.json"));
         files.iter().map(|path| Scenario::load(path).expect("it is valid")).collect()
     }
 

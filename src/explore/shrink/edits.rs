@@ -439,6 +439,27 @@ mod tests {
     }
 
     #[test]
+    fn users_lose_what_they_have_and_plans_keep_their_names() {
+        let document = json!({
+            "users": { "ana": { "zone": "UTC", "reflect": true, "blocked": [{ "start": "1:00" }, { "start": "2:00" }] }, "ben": {} },
+            "inputs": [
+                { "plan": { "uid": "tea", "content": "Tea", "tags": ["a", "b"] }, "user": "ana" }, { "approve": "tea" }
+            ]
+        });
+        let needed = |found: &Value| {
+            let blocked = found["users"]["ana"]["blocked"].to_string();
+            blocked.contains("2:00") && found["inputs"][0]["plan"]["tags"].to_string().contains('b')
+        };
+        assert_eq!(
+            left(document, &needed),
+            json!({
+                "users": { "ana": { "blocked": [{ "start": "2:00" }] } },
+                "inputs": [{ "plan": { "uid": "tea", "tags": ["b"] } }]
+            })
+        );
+    }
+
+    #[test]
     fn counts_and_lists_become_as_small_as_they_may_be() {
         let times = |found: &Value| {
             let shop = &found["agents"]["shop"];

@@ -11,7 +11,7 @@ use crate::scenario::Profiles;
 
 /// The profiles of a schedule, as a file that a person can review.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object of `format`, `scenario`, `seed` and `users`")]
 pub struct Baseline {
     /// The form of the file: 1.
     pub format: u32,

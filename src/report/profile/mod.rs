@@ -84,7 +84,7 @@ fn row(occurrence: &Occurrence, end: &PlanEnd) -> [String; 10] {
     let alignment = end.completed().and(end.profiling.as_ref()).map(|block| block.tempo_alignment.as_str());
     [
         occurrence.to_string(),
-        end.queue.as_str().replace('_', " "),
+        queue_in_words(end.queue),
         told(end.due),
         since(end.dispatched),
         since(end.completed()),
@@ -145,8 +145,13 @@ fn tally_in_words(tally: &Tally) -> String {
     said
 }
 
+/// A place in the queue, as people say it.
+pub(super) fn queue_in_words(state: QueueState) -> String {
+    state.as_str().replace('_', " ")
+}
+
 /// A number of thousandths as a part of one.
-fn thousandths(score: u64) -> String {
+pub(super) fn thousandths(score: u64) -> String {
     format!("{}.{:03}", score / 1_000, score % 1_000)
 }
 
