@@ -347,7 +347,7 @@ pub enum TraceBody {
         agent: AgentId,
         /// The plan's `action_type`, by which budget and cadence count.
         action: Name,
-        /// The user's calendar day of this entry, `end` excluded.
+        /// The user's calendar day on which it was decided, `end` excluded. Budgets count by the time of the entry.
         day: Interval,
     },
     /// An occurrence has ended, or will never be executed.

@@ -209,7 +209,8 @@ pub(super) struct Aliases {
 impl Aliases {
     pub fn new(scenario: &str, start: Timestamp) -> Self {
         let start_ms = u64::try_from(start.as_micros() / 1_000).unwrap_or(0);
-        Aliases { scenario: text_number(scenario), start_ms, names: BTreeMap::new() }
+        let names = BTreeMap::from([(RunId::of_users(), "the users".into())]);
+        Aliases { scenario: text_number(scenario), start_ms, names }
     }
 
     /// The id that belongs to an alias.
@@ -260,7 +261,8 @@ pub fn run_id(scenario: &str, start: Timestamp, alias: &str) -> RunId {
 }
 
 impl Aliases {
-    /// Learns from an entry what streams and runs are called that have no alias of their own.
+    /// Learns from an entry what streams and runs are called that have no alias of their own. It is sent before anybody else
+    /// names them, so that a site has one name.
     pub fn learn(&mut self, body: &Body) {
         let Body::Trace(trace) = body else { return };
         let (run, name) = match &**trace {
@@ -269,7 +271,6 @@ impl Aliases {
             _ => return,
         };
         self.names.entry(run).or_insert_with(|| name.into());
-        self.names.entry(RunId::of_users()).or_insert_with(|| "the users".into());
     }
 
     /// The id that belongs to an alias, which from now on names it in words, whether the run is there or not.

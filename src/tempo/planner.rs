@@ -85,7 +85,7 @@ async fn serve(planner: Planner, user: Name) {
         let mut alarm: Option<Task> = None;
         if queue::has_waiting(&book) {
             let now = repeat_on(&*planner.host, async || planner.store.clock().await).await;
-            match queue::next(&book, now) {
+            match queue::next(&book, now, &|agent| planner.agents.0.contains_key(agent.kind())) {
                 Next::Write(body) => {
                     write(&planner, stream, &mut book, body).await;
                     continue;
@@ -230,6 +230,7 @@ fn closing(book: &Book, ended: &Ended) -> Option<TraceBody> {
             continue;
         };
         let target = Target {
+            user: book.user.clone(),
             occurrence: occurrence.clone(),
             due,
             window,

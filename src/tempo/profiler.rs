@@ -10,6 +10,8 @@ use crate::kernel::{
 /// What is known of an occurrence apart from its run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
+    /// Whose plan it is.
+    pub user: Name,
     /// The occurrence.
     pub occurrence: Occurrence,
     /// When it was due.
@@ -175,7 +177,7 @@ fn latency(log: &[RunLogEntry], end: Timestamp) -> Span {
 fn result(target: &Target, ending: &Ending, log: &[RunLogEntry]) -> ExecutionResult {
     let own: Name = target.occurrence.to_string().into();
     let (status, return_type, trace_id) = match ending {
-        Ending::Completed { .. } => match first_draft(log) {
+        Ending::Completed { .. } => match first_draft(&target.user, log) {
             Some(uid) => (Execution::Completed, ReturnType::Trace, uid),
             None => (Execution::Completed, ReturnType::Text, own),
         },
@@ -186,8 +188,8 @@ fn result(target: &Target, ending: &Ending, log: &[RunLogEntry]) -> ExecutionRes
     ExecutionResult { status, return_type: Some(return_type), trace_id: Some(trace_id), planned_by }
 }
 
-/// The uid of the first memory trace that the run has staged.
-fn first_draft(log: &[RunLogEntry]) -> Option<Name> {
+/// The uid of the first memory trace that the run has staged for its user.
+fn first_draft(user: &str, log: &[RunLogEntry]) -> Option<Name> {
     let staged = |wanted: Step| {
         log.iter().any(|entry| match &*entry.body {
             Body::ToolResult { step, result } => *step == wanted && result.status == EffectStatus::Ok,
@@ -195,7 +197,9 @@ fn first_draft(log: &[RunLogEntry]) -> Option<Name> {
         })
     };
     log.iter().find_map(|entry| match &*entry.body {
-        Body::ToolCalled { opening, effect, .. } if &*effect.kind == MEMORY_PUSH && staged(opening.step) => {
+        Body::ToolCalled { opening, effect, .. }
+            if &*effect.kind == MEMORY_PUSH && effect.spec["user"] == *user && staged(opening.step) =>
+        {
             effect.spec.get("trace")?.get("uid")?.as_str().map(Name::from)
         }
         _ => None,
@@ -255,6 +259,7 @@ mod tests {
         let calendar = Calendar::of(&Settings::default()).unwrap();
         let parsed = token.map(|token| calendar.registry.token(token).unwrap());
         Target {
+            user: "ana".into(),
             occurrence: Occurrence { uid: "review".into(), n: 1 },
             due: due(),
             window: calendar.window(parsed.as_ref(), due()),

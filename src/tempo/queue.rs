@@ -2,7 +2,7 @@
 
 use super::profiler::never_executed;
 use super::{Book, Instance, PlanStatus, Planned, Token, reflect};
-use crate::kernel::{Execution, Name, Proposer, RunId, Span, Timestamp, TraceBody};
+use crate::kernel::{AgentId, Execution, Name, Proposer, RunId, Span, Timestamp, TraceBody};
 
 /// What a planner does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +35,9 @@ pub fn has_waiting(book: &Book) -> bool {
     book.plans.values().any(|planned| waiting(planned).is_some())
 }
 
-/// What is to be done at `now`: the first in the queue that may go is dispatched, what may go no more is skipped.
-pub fn next(book: &Book, now: Timestamp) -> Next {
+/// What is to be done at `now`: the first in the queue that may go is dispatched, what may go no more is skipped. A planner
+/// leaves alone what goes to agents that it does not know: it could not make their runs.
+pub fn next(book: &Book, now: Timestamp, knows: &dyn Fn(&AgentId) -> bool) -> Next {
     let (Some(calendar), Some(_)) = (book.calendar(), &book.settings) else { return Next::Wait(None) };
     let mut wake: Option<Timestamp> = None;
     let mut sooner = |at: Timestamp| wake = Some(wake.map_or(at, |wake| wake.min(at)));
@@ -47,6 +48,7 @@ pub fn next(book: &Book, now: Timestamp) -> Next {
             continue;
         }
         match hold_back(book, planned, n, now) {
+            Held::Free if !knows(&planned.plan.agent()) => planned.deadline(n).into_iter().for_each(&mut sooner),
             Held::Free => {
                 let agent = planned.plan.agent();
                 let address = agent.with_key(&format!("{}/{}", book.user, planned.occurrence(n)));
@@ -238,7 +240,7 @@ mod tests {
 
         /// Does what is next at a time, and tells it.
         fn step(&mut self, minutes: i64) -> String {
-            match next(&self.0, at(minutes)) {
+            match next(&self.0, at(minutes), &|agent| agent.kind() != "stranger") {
                 Next::Wait(until) => format!("wait {}", until.map_or("for the log".into(), |until| until.to_string())),
                 Next::Write(body) => {
                     let told = match &body {
@@ -284,7 +286,7 @@ mod tests {
         assert_eq!(diary.step(60), "wait for the log");
         diary.0.plans.get_mut("a").unwrap().status = PlanStatus::Approved;
         let just_before = at(10) - Span::from_micros(1);
-        assert_eq!(next(&diary.0, just_before), Next::Wait(Some(at(10))));
+        assert_eq!(next(&diary.0, just_before, &|_| true), Next::Wait(Some(at(10))));
         assert_eq!(diary.step(10), "plan.dispatched a#1");
     }
 
@@ -310,6 +312,16 @@ mod tests {
         assert_eq!(diary.step(6), "wait 2025-05-11T09:25:00Z");
         assert_eq!(diary.step(31), "wait 2025-05-11T10:00:00Z");
         assert_eq!(diary.step(60), "plan.dispatched b#1");
+    }
+
+    #[test]
+    fn what_goes_to_an_unknown_agent_waits_and_holds_nobody_up() {
+        let mut diary = Diary::of(json!({}));
+        diary.plan("a", 5, json!({ "target": "stranger", "deadline": at(50) }));
+        diary.plan("b", 6, json!({}));
+        assert_eq!(diary.step(6), "plan.dispatched b#1");
+        assert_eq!(diary.step(6), "wait 2025-05-11T09:50:00Z");
+        assert_eq!(diary.step(50), "a#1: its deadline 2025-05-11T09:50:00Z has passed");
     }
 
     #[test]

@@ -3,16 +3,17 @@
 use super::Entry;
 use crate::check::facts::{Dispatch, Facts};
 use crate::check::verdict::{Judge, Rule};
-use crate::kernel::{Span, TraceBody};
+use crate::kernel::{Interval, Span, Timestamp, TraceBody};
 
-/// `cadence-kept`, at a dispatch: its day is one, and holds it; by the last settings there are no more dispatches of its
-/// action on that day than the budget allows, and none so shortly before it.
+/// `cadence-kept`, at a dispatch: it was decided on a day that had begun, and by the last settings no day has more
+/// dispatches of its action than the budget allows, and none comes so shortly after another. A dispatch counts for the day
+/// on which it stands in the log: one that was decided just before midnight may land behind it.
 pub fn dispatched(facts: &Facts, judge: &mut Judge<'_>, entry: &Entry, body: &TraceBody) {
     let TraceBody::PlanDispatched { occurrence, action, day, .. } = body else { return };
     let (ts, name) = (entry.ts, || entry.name(facts, occurrence));
     let length = day.end.since(day.start);
     let is_day = (Span::from_secs(20 * 3_600)..=Span::from_secs(28 * 3_600)).contains(&length);
-    if !is_day || ts < day.start || ts >= day.end {
+    if !is_day || ts < day.start {
         judge.violated(
             Rule::CadenceKept,
             name(),
@@ -22,13 +23,17 @@ pub fn dispatched(facts: &Facts, judge: &mut Judge<'_>, entry: &Entry, body: &Tr
     let Some(log) = facts.traces.log(entry.stream) else { return };
     let same = |dispatch: &&Dispatch| dispatch.action == *action;
     if let Some((_, most)) = log.settings.budget.iter().find(|(limited, _)| limited == action) {
-        let on_day = |dispatch: &&Dispatch| dispatch.ts >= day.start && dispatch.ts < day.end;
-        let before = log.dispatches().filter(same).filter(on_day).count() as u64;
-        if before >= *most {
+        let days = log.dispatches().map(|dispatch| dispatch.day).chain([*day]);
+        let times = |day: &Interval| {
+            let on_day = |at: Timestamp| at >= day.start && at < day.end;
+            let before = log.dispatches().filter(same).filter(|dispatch| on_day(dispatch.ts)).count() as u64;
+            before + u64::from(on_day(ts))
+        };
+        if let Some(times) = days.map(|day| times(&day)).find(|times| times > most) {
             judge.violated(
                 Rule::CadenceKept,
                 name(),
-                format_args!("`{action}` is dispatched for the {} time on a day, {most} are allowed", before + 1),
+                format_args!("`{action}` is dispatched for the {times} time on a day, {most} are allowed"),
             );
         }
     }

@@ -80,7 +80,7 @@ pub fn closed(facts: &Facts, judge: &mut Judge<'_>, entry: &Entry, body: &TraceB
         told.figure("boundary", &window.boundary, &None);
     }
     told.executed(profile, &passage, dispatch.due, window);
-    let mut drafts: Vec<_> = facts.traces.staged(dispatch.run).collect();
+    let mut drafts: Vec<_> = facts.traces.staged(dispatch.run).filter(|push| push.stream == entry.stream).collect();
     drafts.sort_by_key(|draft| draft.step);
     let draft = drafts.first().and_then(|draft| draft.trace.get("uid")).and_then(Value::as_str);
     let (return_type, left) = match (passage.status, draft) {
