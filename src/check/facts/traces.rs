@@ -50,8 +50,6 @@ pub struct Plan {
     pub document: Json,
     pub by: Proposer,
     pub standing: Standing,
-    /// Whether the settings at its proposal approve by themselves.
-    pub approves_itself: bool,
     pub edits: Vec<Name>,
     pub occurrences: Vec<Instance>,
 }
@@ -296,7 +294,6 @@ impl TraceLog {
                     document: plan.clone(),
                     by: by.clone(),
                     standing: Standing::Proposed,
-                    approves_itself: self.settings.auto_approve,
                     edits,
                     occurrences,
                 });

@@ -51,8 +51,8 @@ impl Standing {
 
 /// `announced-done`, the way back, at a proposal in a run's name: the log of that run intends it at that step.
 pub fn proposed(facts: &Facts, judge: &mut Judge<'_>, entry: &Entry, uid: &Name, by: &Proposer) {
-    let Proposer::Run { run, step, .. } = by else { return };
-    let log = facts.known_run(*run).map(|run| &facts.runs[run].log);
+    let Proposer::Run { run, agent, step } = by else { return };
+    let known = facts.known_run(*run).map(|run| &facts.runs[run]);
     let intends = |body: &Body| match body {
         Body::ToolCalled { opening, effect, .. } => {
             let plan = effect.spec.get("plan").and_then(|plan| plan.get("uid"));
@@ -61,11 +61,12 @@ pub fn proposed(facts: &Facts, judge: &mut Judge<'_>, entry: &Entry, uid: &Name,
         }
         _ => false,
     };
-    if !log.is_some_and(|log| log.bodies().any(intends)) {
+    let address = known.and_then(|run| run.agent).and_then(|agent| facts.agents[agent].id.as_ref());
+    if address != Some(agent) || !known.is_some_and(|run| run.log.bodies().any(intends)) {
         judge.violated(
             Rule::AnnouncedDone,
             entry.subject(facts, uid),
-            format_args!("it was proposed by step {step} of run {run}, whose log does not intend that"),
+            format_args!("it was proposed by step {step} of run {run} at `{agent}`, whose log does not intend that"),
         );
     }
 }
@@ -155,7 +156,7 @@ pub fn dispatched(facts: &mut Facts, judge: &mut Judge<'_>, entry: &Entry, body:
     }
 }
 
-/// What is wrong with the time at which an occurrence is said to be due.
+/// `plan-not-early`: what is wrong with the time at which an occurrence is said to be due.
 pub fn due_wrong(plan: &Plan, n: u32, due: Timestamp) -> Option<String> {
     if n <= 1 {
         let wanted = scheduled_for(&plan.document).filter(|wanted| *wanted != due)?;

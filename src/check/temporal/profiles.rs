@@ -4,13 +4,16 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::document::{deadline, is_linked, text};
+use super::plans::due_wrong;
 use super::tries::{Passage, passage};
 use super::{Entry, subject};
 use crate::check::facts::{Facts, Plan, RunAt, Standing};
 use crate::check::verdict::{Judge, Rule};
 use crate::kernel::{
-    Alignment, Body, Execution, Name, Occurrence, Profile, Proposer, ReturnType, Reward, Score, Seq, Span, Timestamp,
+    Alignment, Body, Execution, Occurrence, Profile, Proposer, ReturnType, Reward, Score, Seq, Span, Timestamp,
     TraceBody, Window,
 };
 
@@ -35,20 +38,16 @@ pub fn alignment(executed_at: Timestamp, window: &Window) -> Alignment {
 }
 
 /// Who planned it: who the document names, or else who proposed it.
-fn planned_by(facts: &Facts, plan: &Plan) -> Option<String> {
-    if let Some(named) = text(&plan.document, "planned_by") {
-        return Some(named.to_owned());
-    }
-    match &plan.by {
-        Proposer::User(name) => Some(name.to_string()),
-        Proposer::Occurrence(_) => Some("planner".to_owned()),
-        Proposer::Run { run, .. } => {
-            let agent = facts.known_run(*run).and_then(|run| facts.runs[run].agent);
-            agent.and_then(|agent| facts.agents[agent].id.as_ref()).map(ToString::to_string)
-        }
-    }
+fn planned_by(plan: &Plan) -> &str {
+    text(&plan.document, "planned_by").unwrap_or(match &plan.by {
+        Proposer::User(name) => name,
+        Proposer::Occurrence(_) => "planner",
+        Proposer::Run { agent, .. } => agent.as_str(),
+    })
 }
 
+/// The trace that an execution leaves is its run's first draft, if it completed, and else its own.
+///
 /// At a closing: `profile-exact` and `profile-attempts` of an occurrence that was dispatched, and of one that was not.
 pub fn closed(facts: &Facts, judge: &mut Judge<'_>, entry: &Entry, body: &TraceBody) {
     let TraceBody::PlanClosed { occurrence, due, window, reason, profile } = body else { return };
@@ -57,14 +56,18 @@ pub fn closed(facts: &Facts, judge: &mut Judge<'_>, entry: &Entry, body: &TraceB
     let dispatch = plan.instance(occurrence.n).and_then(|instance| instance.dispatched.as_ref());
     let mut told = Told { judge, name: &name };
     told.figure("tempo_token", &profile.tempo_token.as_deref(), &text(&plan.document, "tempo_token"));
-    told.figure("planned_by", &profile.execution_result.planned_by.as_deref(), &planned_by(facts, plan).as_deref());
+    told.figure("planned_by", &profile.execution_result.planned_by.as_deref(), &Some(planned_by(plan)));
     told.figure("feedback_score", &profile.feedback_score, &None);
     told.figure("reward_signal", &profile.reward_signal, &None);
     told.figure("user_delay_ms", &profile.user_delay_ms, &None);
     let Some(dispatch) = dispatch else {
         told.figure("reason", &reason.is_some(), &true);
         told.unexecuted(profile);
-        return skipped(plan, entry, &mut told);
+        skipped(plan, entry, &mut told);
+        if let Some((due, wrong)) = due.and_then(|due| Some((due, due_wrong(plan, occurrence.n, due)?))) {
+            judge.violated(Rule::PlanNotEarly, &name, format_args!("closed as due {due}, {wrong}"));
+        }
+        return;
     };
     told.figure("due", due, &Some(dispatch.due));
     told.figure("reason", reason, &None);
@@ -76,18 +79,18 @@ pub fn closed(facts: &Facts, judge: &mut Judge<'_>, entry: &Entry, body: &TraceB
         told.figure("window", &(window.target.start, window.target.end), &(dispatch.due, dispatch.due));
         told.figure("boundary", &window.boundary, &None);
     }
-    let mut drafts: Vec<_> = facts.traces.staged(dispatch.run).collect();
-    drafts.sort_by_key(|push| push.step);
-    let left =
-        drafts.first().and_then(|push| text(&push.trace, "uid")).filter(|_| passage.status == Execution::Completed);
-    let (return_type, trace_id): (_, Name) = match (left, passage.status) {
-        (Some(uid), _) => (ReturnType::Trace, uid.into()),
-        (None, Execution::Completed) => (ReturnType::Text, occurrence.to_string().into()),
-        (None, _) => (ReturnType::Error, occurrence.to_string().into()),
-    };
-    told.figure("return_type", &profile.execution_result.return_type, &Some(return_type));
-    told.figure("trace_id", &profile.execution_result.trace_id, &Some(trace_id));
     told.executed(profile, &passage, dispatch.due, window);
+    let mut drafts: Vec<_> = facts.traces.staged(dispatch.run).collect();
+    drafts.sort_by_key(|draft| draft.step);
+    let draft = drafts.first().and_then(|draft| draft.trace.get("uid")).and_then(Value::as_str);
+    let (return_type, left) = match (passage.status, draft) {
+        (Execution::Completed, Some(draft)) => (ReturnType::Trace, draft.to_owned()),
+        (Execution::Completed, None) => (ReturnType::Text, occurrence.to_string()),
+        _ => (ReturnType::Error, occurrence.to_string()),
+    };
+    let result = &profile.execution_result;
+    told.figure("return_type", &result.return_type, &Some(return_type));
+    told.figure("trace_id", &result.trace_id.as_deref(), &Some(&*left));
 }
 
 /// `plan-served`: a plan that will never run was rejected, or has a deadline or another plan that may hinder it.

@@ -48,8 +48,7 @@ fn closed(facts: &Facts, judge: &mut Judge<'_>, log: &TraceLog, plan: &Plan) {
 fn served(facts: &Facts, judge: &mut Judge<'_>, log: &TraceLog, plan: &Plan) {
     let name = || subject(facts, log.stream, &plan.uid);
     if plan.standing == Standing::Proposed {
-        let untouched = plan.occurrences.is_empty();
-        if plan.approves_itself && log.settings.auto_approve && untouched {
+        if log.settings.auto_approve {
             judge.violated(Rule::PlanServed, name(), format_args!("nobody approved it, and its user lets all be"));
         }
         return;
@@ -83,7 +82,7 @@ fn due_at_latest(log: &TraceLog, plan: &Plan, n: u32) -> Option<Timestamp> {
     }
     let due = before.dispatched.as_ref().map(|dispatch| dispatch.due).or(before.closed.as_ref()?.due)?;
     let due = due + repeat.every.bounds().1;
-    // Where nothing says how long it repeats, nobody can tell that this one was wanted.
-    let until = [repeat.until, log.settings.horizon, deadline(document)].into_iter().flatten().min();
-    (until.is_some_and(|until| due <= until) || (until.is_none() && repeat.times.is_some())).then_some(due)
+    // Where no horizon is set, nobody can tell that this one was wanted.
+    let until = [repeat.until, deadline(document)].into_iter().flatten().fold(log.settings.horizon?, Timestamp::min);
+    (due <= until).then_some(due)
 }

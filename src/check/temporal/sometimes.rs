@@ -9,8 +9,11 @@ use crate::kernel::{Alignment, Body, Interval, Name, Profile, Proposer, RunId, R
 
 /// At an entry of a trace log, before it is folded in.
 pub fn entry(facts: &Facts, judge: &mut Judge<'_>, entry: &Entry, body: &TraceBody) {
-    if let TraceBody::PlanProposed { by: Proposer::Run { .. }, .. } = body {
-        judge.reached(Sometimes::ProposedByAgent);
+    // These two may be the first entry of their log.
+    match body {
+        TraceBody::PlanProposed { by: Proposer::Run { .. }, .. } => judge.reached(Sometimes::ProposedByAgent),
+        TraceBody::MemoryCommitted { run, .. } => committed(facts, judge, entry, *run),
+        _ => {}
     }
     let Some(log) = facts.traces.log(entry.stream) else { return };
     match body {
@@ -37,7 +40,6 @@ pub fn entry(facts: &Facts, judge: &mut Judge<'_>, entry: &Entry, body: &TraceBo
                 judge.reached(Sometimes::FeedbackOnLate);
             }
         }
-        TraceBody::MemoryCommitted { run, .. } => committed(facts, judge, entry, *run),
         _ => {}
     }
 }

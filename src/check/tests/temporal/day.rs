@@ -84,7 +84,7 @@ pub fn block(ran: Ran, due: Timestamp) -> Profile {
         execution_result: ExecutionResult {
             status: Execution::Completed,
             return_type: Some(ReturnType::Text),
-            trace_id: None,
+            trace_id: Some("p#1".into()),
             planned_by: Some("ana".into()),
         },
     }
@@ -283,7 +283,8 @@ impl History {
     /// And closed by `w1`.
     pub fn executes(&mut self, uid: &str, n: u32, due: Timestamp) -> Profile {
         let ran = self.runs(uid, n, due);
-        let profile = block(ran, due);
+        let mut profile = block(ran, due);
+        profile.execution_result.trace_id = Some(format!("{uid}#{n}").into());
         self.planner("w1", closing_of(uid, n, due, profile.clone()));
         profile
     }

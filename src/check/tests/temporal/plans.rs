@@ -334,11 +334,15 @@ pub const PAIRS: &[Pair] = &[
         invariant: "plan-served",
         case: "a plan does not come back",
         violates: |h| {
+            h.ana_is_known();
+            h.configures(json!({ "horizon": "1970-01-31T00:00:00Z" }));
             repeats(h, json!({ "every": "daily", "times": 2 }));
             h.until(2 * DAY);
             h.heals();
         },
         nearly: |h| {
+            h.ana_is_known();
+            h.configures(json!({ "horizon": "1970-01-31T00:00:00Z" }));
             repeats(h, json!({ "every": "daily", "times": 2 }));
             h.executes("p", 2, later(DAY));
             h.until(3 * DAY);
