@@ -85,6 +85,21 @@ mod tests {
     }
 
     #[test]
+    fn the_run_of_an_occurrence_is_cancelled_by_its_name() {
+        let text = r#"{
+            "name": "n", "agents": { "log": [ { "sleep": "1h" } ] }, "users": { "ana": { "auto_approve": true } },
+            "inputs": [
+                { "plan": { "uid": "tea", "type": "agent_plan", "content": "Tea", "action_type": "log", "origin": "user",
+                  "scheduled_for": "2025-01-01T01:00:00Z" } },
+                { "at": "+1h10m", "cancel": "log/ana/tea#1#1" }
+            ],
+            "expect": [ { "plan": "tea", "result": "cancelled" }, { "run": "log/ana/tea#1#1", "ends": "cancelled" } ]
+        }"#;
+        let outcome = Scenario::parse(text, "n.json").expect("it is valid").run(&Schedule::Calm);
+        assert!(outcome.held(), "{:?} {:?}", outcome.violations, outcome.expectations);
+    }
+
+    #[test]
     fn users_are_made_known_by_the_last_inputs_at_the_start() {
         let inputs = scenario().inputs;
         let names: Vec<_> = inputs[2..]
