@@ -136,6 +136,20 @@ fn what_is_no_baseline_ends_with_2_and_nothing_is_written() {
 }
 
 #[test]
+fn what_became_of_a_plan_is_told_from_its_proposal_to_its_closing() {
+    let place = place();
+    let path = changed(&place, |day| {
+        day["expect"] = json!([{ "plan": "review", "alignment": "exact" }]);
+        day["expect_calm"] = json!([]);
+        (day["faults"], day["deviations"]) = (json!({}), json!([]));
+    });
+    let mut command = Command::new(env!("CARGO_BIN_EXE_chronodrome"));
+    let output = command.args(["explain", &path]).output().expect("the command starts");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    insta::assert_snapshot!(text(&output.stdout));
+}
+
+#[test]
 fn profiles_are_held_to_a_snapshot_from_a_test() {
     let scenario = Scenario::load(Path::new(DAY)).expect("it is valid");
     chronodrome::assert_profile_snapshot!(scenario, Schedule::Calm);

@@ -175,15 +175,6 @@ pub enum Event {
         /// The address whose mailbox it is about, where no run is named.
         agent: Option<AgentId>,
     },
-    /// Observed: what an actor asked for is refused, and nothing came of it.
-    Refused {
-        /// Who asked.
-        by: Actor,
-        /// The sort of refusal, in one word.
-        code: Name,
-        /// Why, in words.
-        message: Name,
-    },
     /// A request that was held back goes on, and arrives at once.
     LetGo {
         /// Which call's request.
@@ -193,6 +184,15 @@ pub enum Event {
     },
     /// The world enters a phase.
     Phase(Phase),
+    /// Observed: what an actor asked for is refused, and nothing came of it.
+    Refused {
+        /// Who asked.
+        by: Actor,
+        /// The sort of refusal, in one word.
+        code: Name,
+        /// Why, in words.
+        message: Name,
+    },
 }
 
 /// What becomes of an actor.

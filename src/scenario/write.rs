@@ -357,6 +357,17 @@ mod tests {
     }
 
     #[test]
+    fn a_regression_with_users_says_whose_everything_is() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/profile-day.json");
+        let scenario = Scenario::load(&path).expect("it is valid");
+        let written = regression(&scenario, &[], "plan-served");
+        let document = &written.document;
+        insta::assert_snapshot!(layout::text(&json!({
+            "users": document["users"], "inputs": document["inputs"], "agents": document["agents"], "expect": document["expect"]
+        })));
+    }
+
+    #[test]
     fn an_expectation_is_no_invariant_to_be_named() {
         let scenario = &scenarios()[0];
         assert_eq!(regression(scenario, &[], "expectation").violates, None);

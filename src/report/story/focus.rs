@@ -14,7 +14,7 @@ pub(super) struct Focus {
     /// The effects that the promise is about; not all those of the runs.
     pub effects: BTreeSet<EffectId>,
     pub mail: BTreeSet<String>,
-    /// Plans, by user and uid.
+    /// Plans and occurrences, by their user's trace log and their name.
     pub plans: BTreeSet<(RunId, String)>,
 }
 
@@ -29,7 +29,10 @@ impl Focus {
         focus.take_ids(facts, &broken.message);
         focus.take_names(facts, &broken.subject);
         focus.take_mail(facts, &broken.subject);
-        focus.take_plan(facts, &broken.subject);
+        match expected_plan(broken) {
+            Some(subject) => focus.take_plan(facts, &subject),
+            None => focus.take_plan(facts, &broken.subject),
+        }
         focus.runs.extend(focus.effects.iter().filter_map(|effect| Some(facts.effects.get(effect)?.run)));
         if focus.runs.is_empty() {
             focus.take_receivers(facts);
@@ -85,9 +88,8 @@ impl Focus {
         if !facts.names.contains_key(&stream) {
             return;
         }
-        let (uid, of_one) = what.split_once('#').map_or((what, false), |(uid, _)| (uid, true));
-        self.plans.insert((stream, uid.to_owned()));
-        let begins = if of_one { format!("/{user}/{what}#") } else { format!("/{user}/{uid}#") };
+        self.plans.insert((stream, what.to_owned()));
+        let begins = format!("/{user}/{what}#");
         let runs = facts.names.iter().filter(|(_, name)| name.contains(&begins));
         self.runs.extend(runs.map(|(run, _)| *run));
     }
@@ -98,9 +100,13 @@ impl Focus {
         if let TraceBody::MemoryCommitted { run, .. } = &**trace {
             return self.runs.contains(run);
         }
+        // That of a whole plan belongs to each of its occurrences, and the other way round.
         let subject = trace.subject();
-        let uid = subject.split(['#', ' ']).next().unwrap_or_default();
-        self.plans.iter().any(|(known, plan)| known == stream && plan == uid)
+        let name = subject.split(' ').next().unwrap_or_default();
+        let is_of =
+            |occurrence: &str, plan: &str| occurrence.strip_prefix(plan).is_some_and(|rest| rest.starts_with('#'));
+        let related = |known: &str| known == name || is_of(known, name) || is_of(name, known);
+        self.plans.iter().any(|(log, known)| log == stream && related(known))
     }
 
     /// The runs that received the mail.
@@ -178,4 +184,14 @@ impl Focus {
                 Change::Stored { message, .. } | Change::Settled { message, .. } => self.mail.contains(&**message),
             })
     }
+}
+
+/// The plan or occurrence that an expectation is about, as a judge would name it: of `plan call of ana …`, for which
+/// `call#2: …` came about, `ana call#2`.
+fn expected_plan(broken: &Break) -> Option<String> {
+    let (plan, rest) = broken.subject.strip_prefix("plan ")?.split_once(" of ")?;
+    let user = rest.split(' ').next()?;
+    let told = broken.message.split_once(": ").map(|(told, _)| told);
+    let what = told.filter(|told| *told == plan || told.starts_with(&format!("{plan}#"))).unwrap_or(plan);
+    (broken.promise == "expectation").then(|| format!("{user} {what}"))
 }

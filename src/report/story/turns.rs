@@ -56,6 +56,11 @@ pub(super) struct Teller<'a> {
     happened: BTreeMap<EffectId, u32>,
 }
 
+/// Whether a call waits at the store for something to tell: that it takes long is no news.
+fn waits(asked: &Asked) -> bool {
+    matches!(asked, Asked::Store(Request::Tail { .. }))
+}
+
 impl<'a> Teller<'a> {
     /// All turns, in the order of the history.
     pub fn tell(facts: &'a Facts<'a>, focus: &'a Focus) -> Vec<Turn> {
@@ -95,7 +100,7 @@ impl<'a> Teller<'a> {
                 }
                 Event::Refused { by, code, message } => {
                     let said = format!("was refused what it asked for ({code}): {message}");
-                    teller.push(place, &facts.actor(by), said, Weight::Telling, None);
+                    teller.push(place, &facts.actor(by), said, Weight::Step, None);
                 }
                 Event::Happened { effect, .. } => *teller.happened.entry(*effect).or_default() += 1,
                 Event::Entered { .. } | Event::Gave { .. } | Event::LetGo { .. } | Event::Phase(_) => {}
@@ -122,7 +127,8 @@ impl<'a> Teller<'a> {
         if !self.focus.concerns(self.facts, call.asked) {
             return;
         }
-        let late = call.applied.first().is_none_or(|(applied, _, _)| self.is_late(place, *applied));
+        let late =
+            call.applied.first().is_none_or(|(applied, _, _)| self.is_late(place, *applied) && !waits(call.asked));
         if !late {
             return;
         }
@@ -182,7 +188,7 @@ impl<'a> Teller<'a> {
         let nth = call.applied.iter().position(|(applied, _, _)| *applied == place).unwrap_or(0);
         let who = self.facts.actor(call.from);
         let Deed { said, brief, weight } = self.did(place, call, answer);
-        let late = self.is_late(call.sent, place);
+        let late = self.is_late(call.sent, place) && !waits(call.asked);
         let gone = self.is_gone(call, place);
         if nth > 0 || late || gone {
             let what = noun(self.facts, call.asked);

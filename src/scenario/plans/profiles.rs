@@ -110,7 +110,9 @@ impl Tally {
 /// Plays `scenario` under `schedule` and holds the profiles of its plans to a snapshot of `insta`, which must be among the
 /// dependencies of the crate that uses this. A name for the snapshot may stand before the scenario.
 ///
-/// ```ignore
+/// ```no_run
+/// use chronodrome::scenario::Scenario;
+/// use chronodrome::sim::Schedule;
 /// let scenario = Scenario::load("scenarios/a-day.json".as_ref()).unwrap();
 /// chronodrome::assert_profile_snapshot!(scenario, Schedule::Calm);
 /// chronodrome::assert_profile_snapshot!("a day, seed 7", scenario, Schedule::Seed(7));

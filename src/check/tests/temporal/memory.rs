@@ -188,8 +188,8 @@ pub const PAIRS: &[Pair] = &[
         nearly: |h| {
             told_lost_of_begun(h);
             let (wait, from) = (Span::from_secs(30), Seq::FIRST);
-            h.call(worker("w1"), Request::Read { run: stream(), from }, Reply::Entries(vec![].into()), &[]);
-            h.call(worker("w1"), Request::Tail { run: stream(), from, wait }, Reply::Entries(vec![].into()), &[]);
+            h.call(worker("w1"), Request::Read { run: stream(), from }, Reply::Entries(vec![]), &[]);
+            h.call(worker("w1"), Request::Tail { run: stream(), from, wait }, Reply::Entries(vec![]), &[]);
             h.call(worker("w1"), Request::LastSeq { run: stream() }, Reply::LastSeq(Seq::EMPTY), &[]);
         },
     },

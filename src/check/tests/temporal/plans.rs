@@ -539,7 +539,7 @@ fn tails_on(history: &mut History, append: u64) {
     let tail = |h: &mut History, from: i64, entries: Vec<RunLogEntry>| {
         let from = Seq::new(from).unwrap();
         let wait = Span::from_secs(30);
-        h.call(worker("w1"), Request::Tail { run: stream(), from, wait }, Reply::Entries(entries.into()), &[]);
+        h.call(worker("w1"), Request::Tail { run: stream(), from, wait }, Reply::Entries(entries), &[]);
     };
     let entries = history.entries(stream());
     tail(history, 0, entries);
