@@ -103,6 +103,23 @@ fn a_broken_expectation_is_shrunk_with_what_it_missed_staying_the_same() {
     assert_eq!(shrunk.scenario.violates, None);
 }
 
+/// A plan that comes late is approved before it is there. Without the plan there would be nothing to approve at all, and
+/// the same expectation would fail in calm weather: that is another failure.
+#[test]
+fn what_takes_a_deviation_still_takes_one_in_a_smaller_scenario() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/plan-reschedule.json");
+    let mut document: Value = serde_json::from_str(&std::fs::read_to_string(path).expect("it is there")).expect("JSON");
+    document["expect"] = json!([{ "plan": "call-parents", "occurrences": 1 }]);
+    document["expect_calm"] = json!([]);
+    document["faults"] = json!({ "delay": { "rate": 0.3, "for": ["1s", "3m"] }, "lost_request": 0.3, "until": "+1h" });
+    let scenario = scenario(&document);
+    let failure = failure(&scenario, 2, |outcome| outcome.violations.is_empty());
+    let shrunk = shrunk(&scenario, &failure, Limits::default());
+    assert_minimal(&shrunk);
+    assert!(shrunk.after >= 1, "{:?}", shrunk.deviations);
+    assert!(shrunk.scenario.run(&Schedule::Fixed(Vec::new())).held(), "the calm schedule still holds");
+}
+
 #[test]
 fn where_the_calm_schedule_fails_its_scenario_alone_is_shrunk() {
     let mut document = double_charge();

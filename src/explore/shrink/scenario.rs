@@ -62,7 +62,7 @@ fn take(best: &mut Best, edited: Value, target: &Target, account: &mut Account<'
     let mut trial = Trial::new(&scenario, target, account);
     let list = renamed(&best.deviations, &best.scenario.inputs, &scenario.inputs);
     let Some(taken) = failing(&mut trial, &list)? else { return Ok(false) };
-    if !taken.is_empty() && trial.fails(&[])?.is_some() {
+    if !best.deviations.is_empty() && (taken.is_empty() || trial.fails(&[])?.is_some()) {
         return Ok(false);
     }
     (best.scenario, best.deviations, best.minimal) = (scenario, taken, false);
