@@ -64,7 +64,7 @@ impl ModelCall {
         ModelCall { model, args, json: false, tries: 1, pause: Span::ZERO, limit: None }
     }
 
-    /// The answer's `text` must be a JSON document: else the step fails with [`StepError::Malformed`].
+    /// The answer's `text` must be a JSON document: else the step fails with [`super::StepError::Malformed`].
     #[must_use]
     pub fn json(self) -> Self {
         ModelCall { json: true, ..self }
