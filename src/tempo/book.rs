@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Calendar, MemoryTrace, Plan, PlanStatus, Settings, Token};
 use crate::kernel::{
-    AgentId, Body, Interval, Name, Occurrence, Profile, Proposer, RunId, RunLogEntry, Seq, Timestamp, TraceBody, Window,
+    AgentId, Body, Interval, Json, Name, Occurrence, Profile, Proposer, RunId, RunLogEntry, Score, Seq, Timestamp,
+    TraceBody, Window,
 };
 
 /// A dispatch, as the log tells it.
@@ -16,7 +17,7 @@ pub struct Dispatch {
     pub run: RunId,
     /// Its address.
     pub agent: AgentId,
-    /// The local day of the dispatch, by which budgets count.
+    /// The local day on which it was decided.
     pub day: Interval,
     /// The window, as the settings of that time resolve it: so its profile is the same whoever computes it, and when.
     pub window: Window,
@@ -46,8 +47,8 @@ pub struct Instance {
     pub dispatch: Option<Dispatch>,
     /// Its end.
     pub closing: Option<Closing>,
-    /// The ids of the feedback that it got.
-    pub feedback: BTreeSet<Name>,
+    /// The feedback that it got, in order: ids and scores.
+    pub feedback: Vec<(Name, Score)>,
 }
 
 /// A plan with all that became of it.
@@ -108,9 +109,14 @@ impl Planned {
         Some((self.instances.len() as u32, last))
     }
 
+    /// Occurrence `n`, from 1.
+    pub fn instance(&self, n: u32) -> Option<&Instance> {
+        self.instances.get(usize::try_from(n.checked_sub(1)?).ok()?)
+    }
+
     /// Where occurrence `n` is in the queue at `now`.
     pub fn queue_state(&self, n: u32, now: Timestamp) -> Option<QueueState> {
-        let instance = self.instances.get(n.checked_sub(1)? as usize)?;
+        let instance = self.instance(n)?;
         Some(match (&instance.closing, &instance.dispatch) {
             (Some(closing), _) if closing.profile.executed_at.is_some() => QueueState::Done,
             (Some(_), _) => QueueState::Closed,
@@ -133,7 +139,7 @@ impl Planned {
     pub fn deadline(&self, n: u32) -> Option<Timestamp> {
         let deadline = self.plan.deadline?;
         let first = self.instances.first()?.due;
-        let due = self.instances.get(n as usize - 1)?.due;
+        let due = self.instance(n)?.due;
         match (first, due) {
             (Some(first), Some(due)) => Some(deadline + due.since(first)),
             _ => Some(deadline),
@@ -198,7 +204,7 @@ impl Book {
         let (uid, n) = name.rsplit_once('#')?;
         let n: u32 = n.parse().ok()?;
         let planned = self.plans.get(uid)?;
-        Some((planned, n, planned.instances.get(n.checked_sub(1)? as usize)?))
+        Some((planned, n, planned.instance(n)?))
     }
 
     /// Takes the next entry. An entry that breaks a rule of this log changes nothing: it cannot have been written by anybody
@@ -237,28 +243,28 @@ impl Book {
             TraceBody::PlanEdited { uid, edit, plan, .. } => {
                 let Some(plan) = self.read(plan) else { return };
                 let token = self.token(&plan);
-                let Some(planned) = self.plans.get_mut(uid) else { return };
+                let Some(planned) = self.proposed(uid) else { return };
                 (planned.plan, planned.token) = (plan, token);
                 planned.edits.insert(edit.clone());
                 self.schedule_first(uid);
             }
             TraceBody::PlanApproved { uid, by } => {
-                let Some(planned) = self.plans.get_mut(uid) else { return };
+                let Some(planned) = self.proposed(uid) else { return };
                 planned.status = PlanStatus::Approved;
                 planned.approved_by = Some(by.clone());
             }
             TraceBody::PlanRejected { uid, by, reason } => {
-                let Some(planned) = self.plans.get_mut(uid) else { return };
+                let Some(planned) = self.proposed(uid) else { return };
                 planned.status = PlanStatus::Rejected;
                 planned.rejected = Some((by.clone(), reason.clone()));
             }
             TraceBody::PlanDispatched { occurrence, due, run, agent, day, .. } => {
                 let Some(calendar) = &self.calendar else { return };
-                let Some(planned) = self.plans.get_mut(&occurrence.uid) else { return };
+                let Some(planned) = self.plans.get(&occurrence.uid) else { return };
                 let window = calendar.window(planned.token.as_ref(), *due);
                 let dispatch = Dispatch { at: entry.ts, run: *run, agent: agent.clone(), day: *day, window };
-                if let Some(instance) = planned.instances.get_mut(occurrence.n as usize - 1) {
-                    instance.dispatch = Some(dispatch);
+                if let Some(instance) = self.instance_mut(occurrence) {
+                    instance.dispatch.get_or_insert(dispatch);
                 }
             }
             TraceBody::PlanClosed { occurrence, window, reason, profile, .. } => {
@@ -271,10 +277,10 @@ impl Book {
                 };
                 self.close(occurrence, closing);
             }
-            TraceBody::PlanFeedback { occurrence, feedback, profile, .. } => {
-                let Some(planned) = self.plans.get_mut(&occurrence.uid) else { return };
-                let Some(instance) = planned.instances.get_mut(occurrence.n as usize - 1) else { return };
-                instance.feedback.insert(feedback.clone());
+            TraceBody::PlanFeedback { occurrence, feedback, score, profile, .. } => {
+                self.uids.insert(feedback.clone());
+                let Some(instance) = self.instance_mut(occurrence) else { return };
+                instance.feedback.push((feedback.clone(), *score));
                 if let Some(closing) = &mut instance.closing {
                     closing.profile = (**profile).clone();
                     closing.version += 1;
@@ -292,7 +298,16 @@ impl Book {
         }
     }
 
-    fn read(&self, plan: &crate::kernel::Json) -> Option<Plan> {
+    fn proposed(&mut self, uid: &str) -> Option<&mut Planned> {
+        self.plans.get_mut(uid).filter(|planned| planned.status == PlanStatus::Proposed)
+    }
+
+    fn instance_mut(&mut self, occurrence: &Occurrence) -> Option<&mut Instance> {
+        let place = usize::try_from(occurrence.n.checked_sub(1)?).ok()?;
+        self.plans.get_mut(&occurrence.uid)?.instances.get_mut(place)
+    }
+
+    fn read(&self, plan: &Json) -> Option<Plan> {
         Plan::parse(plan, &self.calendar.as_ref()?.registry).ok()
     }
 
@@ -300,7 +315,7 @@ impl Book {
         self.calendar.as_ref()?.registry.token(plan.token.as_deref()?).ok()
     }
 
-    fn remember(&mut self, uid: Name, at: Timestamp, trace: &crate::kernel::Json) {
+    fn remember(&mut self, uid: Name, at: Timestamp, trace: &Json) {
         self.uids.insert(uid.clone());
         if let Ok(trace) = MemoryTrace::parse(trace) {
             self.memory.entry(uid).or_insert((at, trace));
@@ -320,7 +335,10 @@ impl Book {
     fn close(&mut self, occurrence: &Occurrence, closing: Closing) {
         let (Some(calendar), Some(settings)) = (&self.calendar, &self.settings) else { return };
         let Some(planned) = self.plans.get_mut(&occurrence.uid) else { return };
-        let Some(instance) = planned.instances.get_mut(occurrence.n as usize - 1) else { return };
+        let Some(instance) = (occurrence.n as usize).checked_sub(1).and_then(|place| planned.instances.get_mut(place))
+        else {
+            return;
+        };
         if instance.closing.is_some() {
             return;
         }
@@ -330,8 +348,13 @@ impl Book {
         {
             let due = calendar.zone.next(first, repeat.every, occurrence.n);
             let in_time = |bound: Option<Timestamp>| bound.is_none_or(|bound| due <= bound);
-            let bound = settings.horizon.unwrap_or(planned.proposed_at + super::REPEATS_FOR);
-            if repeat.times.is_none_or(|times| occurrence.n < times) && in_time(repeat.until) && due <= bound {
+            // What has no bound of its own ends with the month.
+            let is_bounded = repeat.times.is_some() || repeat.until.is_some();
+            let month = (!is_bounded).then_some(first + super::REPEATS_FOR);
+            if repeat.times.is_none_or(|times| occurrence.n < times)
+                && in_time(repeat.until)
+                && in_time(settings.horizon.or(month))
+            {
                 planned.instances.push(Instance { due: Some(due), ..Instance::default() });
                 return;
             }

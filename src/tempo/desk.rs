@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use super::memport::exported;
 use super::profiler::amended;
+use super::word::nearest;
 use super::{
-    Book, DocumentError, ErrorEnvelope, ErrorKind, ExportQuery, Feedback, MemoryTrace, Plan, PlanStatus, Settings,
+    Book, DocumentError, ErrorEnvelope, ErrorKind, ExportFormat, ExportQuery, Feedback, Link, MemoryTrace, Plan,
+    PlanStatus, Settings,
 };
 use crate::kernel::{
-    Body, CallError, EventLog, Host, Json, Name, Proposer, RunId, RunLogEntry, Scheduler, Store, TraceBody,
+    Body, CallError, EventLog, Host, Json, Name, Proposer, RunId, RunLogEntry, Scheduler, Seq, Store, TraceBody,
 };
 use crate::runtime::{Pauses, repeat_on};
 
@@ -128,15 +130,17 @@ impl Desk {
                 let (uid, from, to) = (parsed.uid, parsed.status.as_str(), "proposed");
                 return Err(Refusal::IllegalTransition { uid, from, to });
             }
-            let uid = parsed.uid;
+            let uid = parsed.uid.clone();
             if let Some(known) = book.plans.get(&uid) {
                 // A run's step proposes once, however often it is carried out; so does a call that is repeated.
-                let is_ours = known.by == by && (again || matches!(by, Proposer::Run { .. }));
+                let is_same = known.by == by && known.plan.document == *plan;
+                let is_ours = is_same && (again || matches!(by, Proposer::Run { .. }));
                 return if is_ours { Ok(None) } else { Err(Refusal::DuplicateUid(uid)) };
             }
             if book.knows(&uid) {
                 return Err(Refusal::DuplicateUid(uid));
             }
+            check_links(book, &parsed.linked_trace_ids, &parsed.child_trace_ids)?;
             Ok(Some(TraceBody::PlanProposed { uid, plan: plan.clone(), by: by.clone() }))
         })
         .await
@@ -191,16 +195,19 @@ impl Desk {
             if planned.status != PlanStatus::Proposed {
                 return Err(illegal(uid, planned.status, "edited"));
             }
+            let fields =
+                set.as_object().ok_or_else(|| bad("set", "an edit is an object with the fields that differ"))?;
             let mut document = (*planned.plan.document).clone();
-            for (field, value) in set.as_object().into_iter().flatten() {
+            for (field, value) in fields {
+                if UNEDITED.contains(&field.as_str()) {
+                    return Err(bad(&format!("set.{field}"), "this field stays as it was proposed"));
+                }
                 document[field] = value.clone();
             }
             let document = Json::new(document);
             let calendar = book.calendar().ok_or_else(|| Refusal::UnknownUser(self.user.clone()))?;
             let plan = Plan::parse(&document, &calendar.registry)?;
-            if *plan.uid != *uid {
-                return Err(Refusal::DuplicateUid(plan.uid));
-            }
+            check_links(book, &plan.linked_trace_ids, &plan.child_trace_ids)?;
             let (uid, edit, by) = (uid.into(), edit.into(), by.into());
             Ok(Some(TraceBody::PlanEdited { uid, edit, plan: document, by }))
         })
@@ -217,7 +224,11 @@ impl Desk {
         let now = repeat_on(&*self.host, async || self.store.clock().await).await;
         self.write(|book, _| {
             let planned = known(book, &feedback.plan_uid)?;
-            if planned.instances.iter().any(|instance| instance.feedback.contains(&feedback.uid)) {
+            if planned
+                .instances
+                .iter()
+                .any(|instance| instance.feedback.iter().any(|(known, _)| *known == feedback.uid))
+            {
                 return Ok(None);
             }
             let executed = |n: &u32| {
@@ -230,6 +241,9 @@ impl Desk {
                 None => all.rev().find_map(|n| executed(&n)),
             };
             let given_at = feedback.timestamp.unwrap_or(now);
+            if given_at > now {
+                return Err(bad("timestamp", &format!("{given_at} is still to come; it is {now}")));
+            }
             let Some((n, closing, _)) = found.filter(|(_, _, at)| given_at >= *at) else {
                 let occurrence = planned.occurrence(feedback.occurrence.unwrap_or(planned.instances.len() as u32));
                 return Err(Refusal::NotExecuted { occurrence: occurrence.to_string().into() });
@@ -252,7 +266,8 @@ impl Desk {
     /// # Errors
     /// The document breaks a rule, or its uid is taken.
     pub async fn remember(&self, trace: &Json, by: &str) -> Result<(), Refusal> {
-        let uid = MemoryTrace::parse(trace)?.uid;
+        let parsed = MemoryTrace::parse(trace)?;
+        let uid = parsed.uid.clone();
         self.write(|book, again| {
             if book.calendar().is_none() {
                 return Err(Refusal::UnknownUser(self.user.clone()));
@@ -261,6 +276,7 @@ impl Desk {
                 Some((_, known)) if again && known.document == *trace => Ok(None),
                 _ if book.knows(&uid) => Err(Refusal::DuplicateUid(uid.clone())),
                 _ => {
+                    check_links(book, &parsed.links, &[])?;
                     let (uid, trace, by) = (uid.clone(), trace.clone(), by.into());
                     Ok(Some(TraceBody::TraceAdded { uid, trace, by }))
                 }
@@ -275,6 +291,13 @@ impl Desk {
     /// The query breaks a rule, or there is no such user.
     pub async fn export(&self, query: &Json) -> Result<Json, Refusal> {
         let query = ExportQuery::parse(query)?;
+        if query.user_id != self.user {
+            return Err(Refusal::UnknownUser(query.user_id));
+        }
+        if matches!(query.export_format, ExportFormat::Linked | ExportFormat::Diff) {
+            let reason = format!("`{}` is not there yet", query.export_format.as_str());
+            return Err(bad("export_format", &reason));
+        }
         let book = self.book().await;
         if book.calendar().is_none() {
             return Err(Refusal::UnknownUser(self.user.clone()));
@@ -285,7 +308,7 @@ impl Desk {
     /// What the trace log says now.
     pub async fn book(&self) -> Book {
         let stream = RunId::of_traces(&self.user);
-        let read = async || self.store.read(stream, crate::kernel::Seq::FIRST).await;
+        let read = async || self.store.read(stream, Seq::FIRST).await;
         Book::of(self.user.clone(), &repeat_on(&*self.host, read).await)
     }
 
@@ -293,10 +316,11 @@ impl Desk {
     async fn write(&self, decide: impl Fn(&Book, bool) -> Result<Option<TraceBody>, Refusal>) -> Result<(), Refusal> {
         let mut refusal = None;
         let mut traces = Stream::new(self, RunId::of_traces(&self.user));
-        let user = self.user.clone();
+        let mut book = Book::new(self.user.clone());
         let written = traces.write(|entries, again| {
-            refusal = None;
-            match decide(&Book::of(user.clone(), entries), again) {
+            let known = book.last.next().index().unwrap_or(0);
+            entries[known..].iter().for_each(|entry| book.fold(entry));
+            match decide(&book, again) {
                 Ok(body) => body,
                 Err(error) => {
                     refusal = Some(error);
@@ -309,14 +333,30 @@ impl Desk {
     }
 }
 
+/// The fields of a plan that no edit changes.
+const UNEDITED: [&str; 4] = ["uid", "type", "status", "profiling"];
+
+fn bad(place: &str, reason: &str) -> Refusal {
+    Refusal::Document(DocumentError { place: place.to_owned(), reason: reason.to_owned(), hint: None })
+}
+
+/// Every link leads somewhere.
+pub(super) fn check_links(book: &Book, links: &[Link], children: &[Name]) -> Result<(), Refusal> {
+    let linked = links.iter().map(|link| ("linked_trace_ids", &link.trace_id));
+    let all = linked.chain(children.iter().map(|child| ("child_trace_ids", child)));
+    match all.into_iter().find(|(_, to)| !book.knows(to)) {
+        Some((place, to)) => Err(bad(place, &format!("there is no trace `{to}`"))),
+        None => Ok(()),
+    }
+}
+
 fn known<'a>(book: &'a Book, uid: &str) -> Result<&'a super::Planned, Refusal> {
     if book.calendar().is_none() {
         return Err(Refusal::UnknownUser(book.user.clone()));
     }
     book.plans.get(uid).ok_or_else(|| {
-        let distance = |known: &&Name| strsim::damerau_levenshtein(known, uid);
-        let nearest = book.plans.keys().filter(|known| distance(known) <= uid.len().div_ceil(3)).min_by_key(distance);
-        Refusal::UnknownPlan { uid: uid.into(), nearest: nearest.cloned() }
+        let nearest = nearest(uid, book.plans.keys().map(|known| &**known)).map(Name::from);
+        Refusal::UnknownPlan { uid: uid.into(), nearest }
     })
 }
 
@@ -342,7 +382,7 @@ impl<'a> Stream<'a> {
         let mut pauses = Pauses::new();
         let mut again = false;
         loop {
-            let last = self.entries.last().map_or(crate::kernel::Seq::EMPTY, |entry| entry.seq);
+            let last = self.entries.last().map_or(Seq::EMPTY, |entry| entry.seq);
             let more = repeat_on(&**host, async || store.read(self.stream, last.next()).await).await;
             self.entries.extend(more);
             let last = self.entries.last().map_or(last, |entry| entry.seq);

@@ -7,11 +7,32 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Book, ExportFormat, ExportQuery, GroupBy, MemoryTrace};
+use super::word::{excerpt, nearest};
+use super::{Book, DocumentError, ExportFormat, ExportQuery, GroupBy, MemoryTrace, TraceType};
 use crate::kernel::{Json, Timestamp};
 
+/// What a pull may ask for.
+const FILTERS: [&str; 6] = ["user", "type", "task_id", "tempo_tag", "from", "until"];
+
 /// The documents that a pull gives: committed and added memory, in the order of the log.
-pub(super) fn pulled(book: &Book, filter: &Value) -> Value {
+///
+/// # Errors
+/// A filter that is none, or is no text, no type or no instant.
+pub(super) fn pulled(book: &Book, filter: &Value) -> Result<Value, DocumentError> {
+    let bad = |place: &str, reason: String, hint| Err(DocumentError { place: place.to_owned(), reason, hint });
+    for (field, value) in filter.as_object().into_iter().flatten() {
+        if !FILTERS.contains(&field.as_str()) {
+            let hint = nearest(field, FILTERS).map(|near| format!("did you mean `{near}`?"));
+            return bad(field, "memory is not pulled by that".to_owned(), hint);
+        }
+        let Some(text) = value.as_str() else { return bad(field, "it is no text".to_owned(), None) };
+        if field == "type" && TraceType::named(text).is_none() {
+            return bad(field, format!("`{}` is no type of a trace", excerpt(text)), None);
+        }
+        if ["from", "until"].contains(&field.as_str()) && text.parse::<Timestamp>().is_err() {
+            return bad(field, format!("`{}` is no instant in ISO 8601 with its offset", excerpt(text)), None);
+        }
+    }
     let text = |field: &str| filter.get(field).and_then(Value::as_str);
     let instant = |field: &str| text(field).and_then(|text| text.parse::<Timestamp>().ok());
     let (from, until) = (instant("from"), instant("until"));
@@ -25,7 +46,7 @@ pub(super) fn pulled(book: &Book, filter: &Value) -> Value {
     };
     let traces: Vec<Value> =
         in_order(book).into_iter().filter(|trace| wanted(trace)).map(|trace| (*trace.document).clone()).collect();
-    json!({ "traces": traces })
+    Ok(json!({ "traces": traces }))
 }
 
 /// All memory, in the order of the log.
@@ -36,8 +57,7 @@ fn in_order(book: &Book) -> Vec<&MemoryTrace> {
 }
 
 /// An export: the memory of an inclusive range of time, each trace as it is or as a line of text, grouped where that is asked
-/// for. `linked` and `diff` come later and are as `full`. Beyond `max_token_count` words the rest is left out, and `left_out`
-/// says how many.
+/// for. A trace of more words than are left of `max_token_count` is left out, and `left_out` says how many are.
 pub(super) fn exported(book: &Book, query: &ExportQuery) -> Json {
     let in_range =
         |at: Timestamp| query.start_time.is_none_or(|start| at >= start) && query.end_time.is_none_or(|end| at <= end);

@@ -174,5 +174,5 @@ impl Plan {
     }
 }
 
-/// The length of time in which a `repeat` without bound ends, where neither settings nor plan say otherwise.
+/// How long after its first due time a `repeat` without bound ends, where neither settings nor plan say otherwise.
 pub const REPEATS_FOR: Span = Span::from_secs(30 * 86_400);

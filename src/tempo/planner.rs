@@ -11,17 +11,20 @@ use std::task::{Poll, Waker};
 
 use serde_json::json;
 
-use super::profiler::{Target, profile};
+use super::profiler::{Target, leaves_drafts, never_ran, profile};
 use super::queue::{self, Next};
 use super::{Book, Planned};
 use crate::kernel::{
     AgentId, Body, Created, Deadline, EventLog, Host, Json, Message, Name, Occurrence, RunId, RunLogEntry, RunSpec,
     Scheduler, Seq, Span, SpecDefaults, Store, Task, TraceBody,
 };
-use crate::runtime::{Agents, Pauses, repeat_on};
+use crate::runtime::{Agents, repeat_on};
 
 /// How long a planner waits at the store for the next entry.
 const TAIL_WAIT: Span = Span::from_secs(30);
+
+/// The pause behind an entry that could not be written, or of which nobody can tell.
+const WRITE_PAUSE: Span = Span::from_millis(200);
 
 /// The most pause before a run is made at an address that is not free, or whose type nobody has registered.
 const MAKE_PAUSE_MAX: Span = Span::from_secs(300);
@@ -76,9 +79,11 @@ async fn serve(planner: Planner, user: Name) {
     let mut book = Book::new(user);
     let mut watched: BTreeSet<Occurrence> = BTreeSet::new();
     let ended = Rc::new(Ended::default());
+    let mut logs = BTreeMap::new();
     loop {
         watch_open(&planner, &book, &mut watched, &ended);
-        if let Some(body) = closing(&book, &ended).or_else(|| queue::duty(&book)) {
+        logs.append(&mut ended.logs.borrow_mut());
+        if let Some(body) = closing(&book, &mut logs).or_else(|| queue::duty(&book)) {
             write(&planner, stream, &mut book, body).await;
             continue;
         }
@@ -117,9 +122,8 @@ async fn wait(planner: &Planner, stream: RunId, last: Seq, mut alarm: Option<Tas
 
 /// Appends behind what the book has read. Whatever comes of it, the book then reads on and decides anew.
 async fn write(planner: &Planner, stream: RunId, book: &mut Book, body: TraceBody) {
-    let mut pauses = Pauses::new();
     if planner.store.append(stream, Arc::new(Body::Trace(Box::new(body))), book.last).await.is_err() {
-        planner.host.sleep(pauses.after_failure()).await;
+        planner.host.sleep(WRITE_PAUSE).await;
     }
     let entries = repeat_on(&*planner.host, async || planner.store.read(stream, book.last.next()).await).await;
     entries.iter().for_each(|entry| book.fold(entry));
@@ -151,7 +155,7 @@ struct Order {
 
 fn order(book: &Book, planned: &Planned, n: u32, run: RunId, agent: AgentId) -> Order {
     let occurrence = planned.occurrence(n);
-    let due = planned.instances[n as usize - 1].due;
+    let due = planned.instance(n).and_then(|instance| instance.due);
     let data = json!({
         "plan": &*planned.plan.document,
         "occurrence": occurrence.to_string(),
@@ -215,20 +219,21 @@ async fn make(planner: &Planner, order: &Order, defaults: SpecDefaults) {
     }
 }
 
-/// The closing of an occurrence whose run has ended, if the log does not have it yet.
-fn closing(book: &Book, ended: &Ended) -> Option<TraceBody> {
-    let mut logs = ended.logs.borrow_mut();
-    loop {
-        let occurrence = logs.keys().next()?.clone();
-        let found = book.plans.get(&occurrence.uid).and_then(|planned| {
-            let instance = planned.instances.get(occurrence.n as usize - 1)?;
-            let open = instance.dispatch.as_ref().filter(|_| instance.closing.is_none())?;
-            Some((planned, instance.due?, open.window))
-        });
-        let Some((planned, due, window)) = found else {
-            logs.remove(&occurrence);
+/// The closing of an occurrence whose run has ended, if the log does not have it yet. Of a run that leaves drafts it waits
+/// for their commit: who goes after the occurrence finds what it left.
+fn closing(book: &Book, logs: &mut BTreeMap<Occurrence, Vec<RunLogEntry>>) -> Option<TraceBody> {
+    let open = |occurrence: &Occurrence| {
+        let planned = book.plans.get(&occurrence.uid)?;
+        let instance = planned.instance(occurrence.n)?;
+        let dispatch = instance.dispatch.as_ref().filter(|_| instance.closing.is_none())?;
+        Some((planned, instance.due?, dispatch.run, dispatch.window))
+    };
+    logs.retain(|occurrence, _| open(occurrence).is_some());
+    for occurrence in logs.keys().cloned() {
+        let Some((planned, due, run, window)) = open(&occurrence) else { continue };
+        if leaves_drafts(&book.user, &logs[&occurrence]) && !book.committed.contains(&run) {
             continue;
-        };
+        }
         let target = Target {
             user: book.user.clone(),
             occurrence: occurrence.clone(),
@@ -237,13 +242,15 @@ fn closing(book: &Book, ended: &Ended) -> Option<TraceBody> {
             token: planned.plan.token.clone(),
             planned_by: queue::planned_by(planned),
         };
-        let profile = profile(&target, &logs[&occurrence]).expect("a run that is brought back has ended");
+        let log = &logs[&occurrence];
+        let (profile, reason) = (profile(&target, log).expect("a run that is brought back has ended"), never_ran(log));
         return Some(TraceBody::PlanClosed {
             occurrence,
             due: Some(due),
             window: Some(window),
-            reason: None,
+            reason,
             profile: Box::new(profile),
         });
     }
+    None
 }

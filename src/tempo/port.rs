@@ -4,17 +4,19 @@
 //! Staging is the run's own log: a push is recorded there with its step, seen by nobody else, and committed in the epilogue of
 //! the run if that completes.
 
+use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::Poll;
 
 use serde_json::{Value, json};
 
+use super::desk::check_links;
 use super::memport::pulled;
-use super::{Desk, MemoryTrace};
+use super::{Book, Desk, MemoryTrace, Refusal};
 use crate::kernel::{
-    Calling, Host, Json, MEMORY_PULL, MEMORY_PUSH, Outside, PLAN_PROPOSE, Perform, Performed, Proposer, Scheduler,
-    Store,
+    Body, CallError, Calling, EffectStatus, EventLog, Host, Json, MEMORY_PULL, MEMORY_PUSH, Name, Outside,
+    PLAN_PROPOSE, Perform, Performed, Proposer, RunLogEntry, Scheduler, Seq, Step, Store, Task,
 };
 use crate::runtime::repeat_on;
 
@@ -73,21 +75,59 @@ impl Outside for Port {
                     }
                 }
                 MEMORY_PUSH => match MemoryTrace::parse(&argument(&args, "trace")) {
-                    Ok(trace) => Performed::Done(Json::new(json!({ "staged": &*trace.uid }))),
+                    Ok(trace) => {
+                        let book = desk.book().await;
+                        let log = repeat_on(&*host, async || store.read(request.run, Seq::FIRST).await).await;
+                        match check_draft(&book, &earlier_drafts(&log, &book.user, request.step), trace) {
+                            Ok(uid) => Performed::Done(Json::new(json!({ "staged": &*uid }))),
+                            Err(refusal) => refused(refusal),
+                        }
+                    }
                     Err(error) => refused(error),
                 },
-                _ => Performed::Done(Json::new(pulled(&desk.book().await, &args))),
+                _ => match pulled(&desk.book().await, &args) {
+                    Ok(traces) => Performed::Done(Json::new(traces)),
+                    Err(error) => refused(error),
+                },
             }
         };
         Box::pin(within(limit, work))
     }
 }
 
+/// The ids of what a run has staged for a user before a step, as its log tells.
+fn earlier_drafts(log: &[RunLogEntry], user: &str, before: Step) -> BTreeSet<Name> {
+    let staged = |entry: &RunLogEntry| match &*entry.body {
+        Body::ToolResult { step, result } if result.status == EffectStatus::Ok && *step < before => Some(*step),
+        _ => None,
+    };
+    let staged: BTreeSet<Step> = log.iter().filter_map(staged).collect();
+    let uid = |entry: &RunLogEntry| match &*entry.body {
+        Body::ToolCalled { opening, effect, .. }
+            if &*effect.kind == MEMORY_PUSH && effect.spec["user"] == *user && staged.contains(&opening.step) =>
+        {
+            effect.spec["trace"]["uid"].as_str().map(Name::from)
+        }
+        _ => None,
+    };
+    log.iter().filter_map(uid).collect()
+}
+
+/// A draft has an id of its own, and its links lead to memory or to earlier drafts of its run. Gives the id.
+fn check_draft(book: &Book, earlier: &BTreeSet<Name>, mut trace: MemoryTrace) -> Result<Name, Refusal> {
+    if book.calendar().is_none() {
+        return Err(Refusal::UnknownUser(book.user.clone()));
+    }
+    if book.knows(&trace.uid) || earlier.contains(&trace.uid) {
+        return Err(Refusal::DuplicateUid(trace.uid));
+    }
+    trace.links.retain(|link| !earlier.contains(&link.trace_id));
+    check_links(book, &trace.links, &[])?;
+    Ok(trace.uid)
+}
+
 /// What came of it within its limit; after that nobody can tell.
-async fn within(
-    mut limit: crate::kernel::Task,
-    work: impl Future<Output = Performed>,
-) -> Result<Performed, crate::kernel::CallError> {
+async fn within(mut limit: Task, work: impl Future<Output = Performed>) -> Result<Performed, CallError> {
     let mut work = Box::pin(work);
     poll_fn(move |cx| match work.as_mut().poll(cx) {
         Poll::Ready(performed) => Poll::Ready(Ok(performed)),

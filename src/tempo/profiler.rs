@@ -3,8 +3,8 @@
 
 use super::{alignment, reward};
 use crate::kernel::{
-    Alignment, Body, CallKind, EffectStatus, Ending, Execution, ExecutionResult, MEMORY_PUSH, Name, Occurrence,
-    Profile, ProfileVersion, ReturnType, RunLogEntry, Score, Span, Step, Timestamp, Try, Window,
+    Alignment, Body, CallKind, EffectStatus, Ending, Execution, ExecutionResult, FailureCode, MEMORY_PUSH, Name,
+    Occurrence, Profile, ProfileVersion, ReturnType, RunLogEntry, Score, Span, Step, Timestamp, Try, Window,
 };
 
 /// What is known of an occurrence apart from its run.
@@ -28,12 +28,11 @@ pub struct Target {
 pub fn profile(target: &Target, log: &[RunLogEntry]) -> Option<Profile> {
     let last = log.last()?;
     let ending = last.body.ending()?;
-    let began = log.iter().find(|entry| entry.body.lease_entry().is_some()).map(|entry| entry.ts);
-    let Some(began) = began else {
-        // Its run ended before anybody took it up.
+    if never_ran(log).is_some() {
         let status = if matches!(ending, Ending::Cancelled { .. }) { Execution::Cancelled } else { Execution::Skipped };
         return Some(never_executed(target.token.clone(), status, target.planned_by.clone()));
-    };
+    }
+    let began = log.iter().find(|entry| entry.body.lease_entry().is_some())?.ts;
     let attempts = tries(log, ending);
     Some(Profile {
         schema_version: ProfileVersion::V1,
@@ -49,6 +48,22 @@ pub fn profile(target: &Target, log: &[RunLogEntry]) -> Option<Profile> {
         attempts: if attempts.len() > 1 { attempts } else { Vec::new() },
         execution_result: result(target, ending, log),
     })
+}
+
+/// Why a run was never executed: it was cancelled, or its deadline was over, when it was first taken up. It has one lease
+/// then, in which nothing was begun.
+pub(super) fn never_ran(log: &[RunLogEntry]) -> Option<Name> {
+    let reason = match log.last()?.body.ending()? {
+        Ending::Cancelled { reason, .. } => reason,
+        Ending::Failed { code: FailureCode::DeadlineExceeded, error, .. } => error,
+        _ => return None,
+    };
+    let leases = log.iter().filter(|entry| entry.body.lease_entry().is_some()).count();
+    let acts = |entry: &RunLogEntry| {
+        let body = &*entry.body;
+        body.opening().is_some() || matches!(body, Body::RunSuspended { .. } | Body::RunRetrying { .. })
+    };
+    (leases <= 1 && !log.iter().any(acts)).then(|| reason.clone())
 }
 
 /// The block of an occurrence that was never executed.
@@ -186,6 +201,12 @@ fn result(target: &Target, ending: &Ending, log: &[RunLogEntry]) -> ExecutionRes
     };
     let planned_by = target.planned_by.clone();
     ExecutionResult { status, return_type: Some(return_type), trace_id: Some(trace_id), planned_by }
+}
+
+/// Whether the run, whose log is closed, leaves drafts to `user`: they will be committed.
+pub(super) fn leaves_drafts(user: &str, log: &[RunLogEntry]) -> bool {
+    let ending = log.last().and_then(|entry| entry.body.ending());
+    matches!(ending, Some(Ending::Completed { .. })) && first_draft(user, log).is_some()
 }
 
 /// The uid of the first memory trace that the run has staged for its user.
@@ -372,7 +393,13 @@ mod tests {
     #[test]
     fn a_run_that_nobody_took_up_was_never_executed() {
         let cancelled = Body::Ended(Ending::Cancelled { reason: "no".into(), in_doubt: Vec::new() });
-        let profile = block(None, vec![(5, cancelled)]);
+        let begun = vec![
+            (5, Body::RunStarted(lease(0))),
+            (6, effect(0, CallKind::Effect, "c", serde_json::json!({}))),
+            (7, cancelled.clone()),
+        ];
+        assert_eq!(block(None, begun).execution_result.status, Execution::Cancelled);
+        let profile = block(None, vec![(5, Body::RunStarted(lease(0))), (6, cancelled)]);
         assert_eq!((profile.executed_at, profile.deviation_ms, profile.duration_ms), (None, None, 0));
         assert_eq!(profile.tempo_alignment, Alignment::Misaligned);
         assert_eq!(super::profile(&target(None), &log(vec![(0, Body::RunStarted(lease(0)))])), None);

@@ -1,5 +1,7 @@
 //! The planner's queue: what is to be done next, as a pure function of the trace log and the time.
 
+use std::collections::BTreeSet;
+
 use super::profiler::never_executed;
 use super::{Book, Instance, PlanStatus, Planned, Token, reflect};
 use crate::kernel::{AgentId, Execution, Name, Proposer, RunId, Span, Timestamp, TraceBody};
@@ -17,8 +19,8 @@ pub enum Next {
 /// and feedback.
 pub fn duty(book: &Book) -> Option<TraceBody> {
     let auto = book.settings.as_ref().is_some_and(|settings| settings.auto_approve);
-    let by_policy = |planned: &&Planned| auto && planned.status == PlanStatus::Proposed;
-    if let Some(planned) = in_order(book).into_iter().find(by_policy) {
+    let is_proposed = |planned: &&Planned| planned.status == PlanStatus::Proposed;
+    if auto && let Some(planned) = in_order(book).into_iter().find(is_proposed) {
         return Some(TraceBody::PlanApproved { uid: planned.plan.uid.clone(), by: "policy".into() });
     }
     let rejected = book.plans.values().filter(|planned| planned.status == PlanStatus::Rejected);
@@ -50,8 +52,7 @@ pub fn next(book: &Book, now: Timestamp, knows: &dyn Fn(&AgentId) -> bool) -> Ne
         match hold_back(book, planned, n, now) {
             Held::Free if !knows(&planned.plan.agent()) => planned.deadline(n).into_iter().for_each(&mut sooner),
             Held::Free => {
-                let agent = planned.plan.agent();
-                let address = agent.with_key(&format!("{}/{}", book.user, planned.occurrence(n)));
+                let address = address(book, planned, n);
                 return Next::Write(TraceBody::PlanDispatched {
                     occurrence: planned.occurrence(n),
                     due,
@@ -70,6 +71,13 @@ pub fn next(book: &Book, now: Timestamp, knows: &dyn Fn(&AgentId) -> bool) -> Ne
         }
     }
     Next::Wait(wake)
+}
+
+/// The address of an occurrence: below its target, so that no other mail meets it.
+fn address(book: &Book, planned: &Planned, n: u32) -> AgentId {
+    let target = planned.plan.agent();
+    let below = if target.key().is_empty() { String::new() } else { format!("{}/", target.key()) };
+    target.with_key(&format!("{below}{}/{}", book.user, planned.occurrence(n)))
 }
 
 /// The occurrence of a plan that is approved, not dispatched, and has a time.
@@ -105,54 +113,98 @@ fn hold_back(book: &Book, planned: &Planned, n: u32, now: Timestamp) -> Held {
         return Held::Never(format!("its deadline {deadline} has passed"));
     }
     if let Some(before) = planned.token.as_ref().and_then(Token::before)
-        && tasks(book, before).any(|other| other.instances.iter().any(|instance| instance.dispatch.is_some()))
+        && tasks(book, planned, before).any(|other| other.instances.iter().any(|instance| instance.dispatch.is_some()))
     {
         return Held::Never(format!("it was to go before {before}, which has begun"));
     }
     if let Some(after) = planned.token.as_ref().and_then(Token::after) {
-        match after_is_done(book, after) {
+        match after_is_done(book, planned, after) {
             Held::Free => {}
             held => return held,
         }
     }
-    let until = [blocked(book, now), over_cadence(book, planned, now), over_budget(book, planned, now)];
+    if book.settings.as_ref().is_some_and(|settings| settings.budget.get(&planned.plan.action) == Some(&0)) {
+        return Held::Never(format!("there is no budget for `{}`", planned.plan.action.as_str()));
+    }
+    let blocked = match blocked(book, now) {
+        Some(Timestamp::MAX) => return Held::Never("all time is blocked".to_owned()),
+        blocked => blocked,
+    };
+    let until = [blocked, over_cadence(book, planned, now), over_budget(book, planned, now)];
     match until.into_iter().flatten().max() {
         Some(until) => Held::Until(Some(until)),
         None => Held::Free,
     }
 }
 
-/// The plans that a link names, by task or by uid.
-fn tasks<'a>(book: &'a Book, name: &'a str) -> impl Iterator<Item = &'a Planned> {
-    book.plans
-        .values()
-        .filter(move |planned| *planned.plan.uid == *name || planned.plan.task_id.as_deref() == Some(name))
+/// The plans that a link of `planned` names, by task or by uid: others than itself.
+fn tasks<'a>(book: &'a Book, planned: &'a Planned, name: &'a str) -> impl Iterator<Item = &'a Planned> {
+    let is_named = move |other: &&Planned| *other.plan.uid == *name || other.plan.task_id.as_deref() == Some(name);
+    book.plans.values().filter(is_named).filter(|other| other.plan.uid != planned.plan.uid)
+}
+
+/// Whether `other` waits, by way of however many others, for `planned`.
+fn leads_back(book: &Book, planned: &Planned, other: &Planned) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut open = vec![other];
+    while let Some(next) = open.pop() {
+        let Some(after) = next.token.as_ref().and_then(Token::after).filter(|_| waiting(next).is_some()) else {
+            continue;
+        };
+        for other in tasks(book, next, after) {
+            if other.plan.uid == planned.plan.uid {
+                return true;
+            }
+            if seen.insert(&other.plan.uid) {
+                open.push(other);
+            }
+        }
+    }
+    false
 }
 
 /// `after-<task>`: an occurrence of the task has been completed. Where none ever will be, the plan is skipped.
-fn after_is_done(book: &Book, task: &str) -> Held {
+fn after_is_done(book: &Book, planned: &Planned, task: &str) -> Held {
     let ended = |instance: &Instance, status: Execution| {
         instance.closing.as_ref().is_some_and(|closing| closing.profile.execution_result.status == status)
     };
-    let mut others = tasks(book, task).peekable();
+    let mut others = tasks(book, planned, task).peekable();
     if others.peek().is_none() {
         return Held::Until(None);
     }
-    let mut may_come = false;
+    let (mut may_come, mut is_circle) = (false, false);
     for other in others {
         if other.instances.iter().any(|instance| ended(instance, Execution::Completed)) {
             return Held::Free;
         }
-        may_come |= other.open().is_some();
+        if other.open().is_some() {
+            let leads_back = leads_back(book, planned, other);
+            may_come |= !leads_back;
+            is_circle |= leads_back;
+        }
+    }
+    if is_circle && !may_come {
+        return Held::Never(format!("it was to go after {task}, which waits for it"));
     }
     if may_come { Held::Until(None) } else { Held::Never(format!("it was to go after {task}, which was not done")) }
 }
 
+/// The end of the blocked slots that follow one another from `now` on; the end of time where there is none.
 fn blocked(book: &Book, now: Timestamp) -> Option<Timestamp> {
-    book.calendar()?.blocked_until(now)
+    /// More slots in a row than that are all there is.
+    const SLOTS_MOST: usize = 100;
+    let calendar = book.calendar()?;
+    let mut until = calendar.blocked_until(now)?;
+    for _ in 0..SLOTS_MOST {
+        match calendar.blocked_until(until) {
+            Some(later) => until = later,
+            None => return Some(until),
+        }
+    }
+    Some(Timestamp::MAX)
 }
 
-/// Every dispatch of the same action: when, and the end of its local day.
+/// Every dispatch of the same action.
 fn dispatches<'a>(book: &'a Book, planned: &'a Planned) -> impl Iterator<Item = &'a super::Dispatch> {
     let same = book.plans.values().filter(|other| other.plan.action == planned.plan.action);
     same.flat_map(|other| &other.instances).filter_map(|instance| instance.dispatch.as_ref())
@@ -326,7 +378,9 @@ mod tests {
 
     #[test]
     fn a_deadline_closes_what_was_held_back() {
-        let mut diary = Diary::of(json!({ "budget": { "notify": 0 } }));
+        let mut diary = Diary::of(json!({ "cadence": { "notify": "2h" } }));
+        diary.plan("first", 5, json!({}));
+        assert_eq!(diary.step(6), "plan.dispatched first#1");
         diary.plan("a", 5, json!({ "deadline": at(50) }));
         assert_eq!(diary.step(6), "wait 2025-05-11T09:50:00Z");
         assert_eq!(diary.step(50), "a#1: its deadline 2025-05-11T09:50:00Z has passed");
@@ -347,6 +401,42 @@ mod tests {
             diary.close(7, "a", 1, status);
             assert_eq!(diary.step(7), wanted);
         }
+    }
+
+    #[test]
+    fn who_waits_in_a_circle_is_skipped_and_a_plan_does_not_wait_for_its_own_task() {
+        let mut diary = Diary::of(json!({}));
+        diary.plan("a", 5, json!({ "tempo_token": "<tempo:after-b>" }));
+        diary.plan("b", 6, json!({ "tempo_token": "<tempo:after-a>" }));
+        diary.plan("c", 7, json!({ "tempo_token": "<tempo:after-t>", "task_id": "t" }));
+        assert_eq!(diary.step(9), "a#1: it was to go after b, which waits for it");
+        assert_eq!(diary.step(9), "b#1: it was to go after a, which was not done");
+        assert_eq!(diary.step(9), "wait for the log", "`c` waits for another plan of its task");
+        diary.plan("d", 8, json!({ "task_id": "t" }));
+        assert_eq!(diary.step(9), "plan.dispatched d#1");
+    }
+
+    #[test]
+    fn what_will_never_be_let_go_is_skipped() {
+        let blocked = json!([{ "start": "00:00", "end": "12:00" }, { "start": "12:00", "end": "24:00" }]);
+        for (settings, wanted) in [
+            (json!({ "budget": { "notify": 0 } }), "a#1: there is no budget for `notify`"),
+            (json!({ "blocked": blocked }), "a#1: all time is blocked"),
+        ] {
+            let mut diary = Diary::of(settings);
+            diary.plan("a", 5, json!({}));
+            assert_eq!(diary.step(6), wanted);
+        }
+    }
+
+    #[test]
+    fn the_address_is_below_the_whole_target() {
+        let mut diary = Diary::of(json!({}));
+        diary.plan("a", 5, json!({ "target": "log/mail" }));
+        let Next::Write(TraceBody::PlanDispatched { agent, .. }) = next(&diary.0, at(6), &|_| true) else {
+            panic!("it goes")
+        };
+        assert_eq!(agent.as_str(), "log/mail/ana/a#1");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Book, Closing, Instance, Planned, When};
-use crate::kernel::{Alignment, Execution, Json, Occurrence, Proposer, Timestamp, TraceBody};
+use crate::kernel::{Alignment, Execution, Json, Occurrence, Proposer, Span, Timestamp, TraceBody};
 
 /// The first thing that follows from the log and is not in it.
 pub fn duty(book: &Book) -> Option<TraceBody> {
@@ -15,24 +15,27 @@ pub fn duty(book: &Book) -> Option<TraceBody> {
             else {
                 continue;
             };
-            let found = [
-                settings.reflect.then(|| reflection(planned, n, closing)),
-                (settings.reflect && closing.profile.tempo_alignment == Alignment::Misaligned)
-                    .then(|| annotation(planned, n, closing)),
-                settings.follow_up.then(|| follow_up(book, planned, n, instance, closing)).flatten(),
-                condition(planned, n, closing),
-            ];
-            let is_new = |body: &TraceBody| match body {
-                TraceBody::TraceAdded { uid, .. } | TraceBody::PlanProposed { uid, .. } => !book.knows(uid),
-                _ => true,
-            };
-            if let Some(body) = found.into_iter().flatten().find(is_new) {
-                return Some(body);
+            let occurrence = planned.occurrence(n);
+            let is_new = |what: &str| !book.knows(&consequence(&occurrence, what));
+            let is_misaligned = closing.profile.tempo_alignment == Alignment::Misaligned;
+            let follows = (settings.reflect && is_new("reflection"))
+                .then(|| reflection(planned, n, closing))
+                .or_else(|| {
+                    (settings.reflect && is_misaligned && is_new("misaligned")).then(|| annotation(planned, n, closing))
+                })
+                .or_else(|| {
+                    (settings.follow_up && is_new("again")).then(|| follow_up(book, planned, n, instance, closing))?
+                })
+                .or_else(|| is_new("rescheduled").then(|| condition(planned, n, instance))?);
+            if follows.is_some() {
+                return follows;
             }
         }
     }
     None
 }
+
+const DAY: Span = Span::from_secs(86_400);
 
 /// The id of what follows from an occurrence, as `review.1.reflection`.
 fn consequence(of: &Occurrence, what: &str) -> String {
@@ -100,7 +103,8 @@ fn derived(planned: &Planned, from: Occurrence, uid: String, when: &When) -> Tra
     TraceBody::PlanProposed { uid: uid.into(), plan, by: Proposer::Occurrence(from) }
 }
 
-/// What failed is proposed again for the same time of another day; what repeats comes again by itself.
+/// What failed is proposed again, for the next occurrence of its window or for the same time of another day; what repeats
+/// comes again by itself.
 fn follow_up(book: &Book, planned: &Planned, n: u32, instance: &Instance, closing: &Closing) -> Option<TraceBody> {
     let failed = closing.profile.execution_result.status == Execution::Failed;
     // One that follows from another occurrence is not followed by a third: whatever fails twice is for people to look at.
@@ -108,17 +112,25 @@ fn follow_up(book: &Book, planned: &Planned, n: u32, instance: &Instance, closin
     if !failed || !is_first || planned.plan.repeat.is_some() {
         return None;
     }
-    let (due, zone) = (instance.due?, &book.calendar()?.zone);
-    let again = (1..).map(|k| zone.next(due, super::Every::Daily, k)).find(|at| *at > closing.at)?;
     let occurrence = planned.occurrence(n);
     let uid = consequence(&occurrence, "again");
+    if let (Some(token), Some(text)) = (&planned.token, &planned.plan.token)
+        && book.calendar()?.registry.window(token).is_some()
+    {
+        return Some(derived(planned, occurrence, uid, &When::Token(text.clone())));
+    }
+    let (due, zone) = (instance.due?, &book.calendar()?.zone);
+    let days = u32::try_from(closing.at.since(due).as_micros() / DAY.as_micros()).unwrap_or(0);
+    let again = (days..=days + 2).map(|k| zone.next(due, super::Every::Daily, k)).find(|at| *at > closing.at)?;
     Some(derived(planned, occurrence, uid, &When::At(again)))
 }
 
-/// The first condition that the feedback meets makes a new proposed plan, once for an occurrence.
-fn condition(planned: &Planned, n: u32, closing: &Closing) -> Option<TraceBody> {
-    let score = closing.profile.feedback_score?;
-    let met = planned.plan.conditions.iter().find(|condition| score < condition.if_feedback_score_below)?;
+/// The first condition that a feedback meets makes a new proposed plan, once for an occurrence. Each feedback counts, also
+/// one that another has overtaken before any planner looked.
+fn condition(planned: &Planned, n: u32, instance: &Instance) -> Option<TraceBody> {
+    let conditions = &planned.plan.conditions;
+    let meets = |score| conditions.iter().find(|condition| score < condition.if_feedback_score_below);
+    let met = instance.feedback.iter().find_map(|(_, score)| meets(*score))?;
     let occurrence = planned.occurrence(n);
     let uid = consequence(&occurrence, "rescheduled");
     Some(derived(planned, occurrence, uid, &met.reschedule_to))

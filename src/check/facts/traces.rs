@@ -33,6 +33,8 @@ pub struct Settings {
     pub budget: Vec<(Name, u64)>,
     pub cadence: Vec<(Name, Span)>,
     pub horizon: Option<Timestamp>,
+    /// Whether there are slots at which nothing is dispatched.
+    pub has_blocked: bool,
 }
 
 /// Where a plan stands between its proposal and its occurrences.
@@ -170,14 +172,16 @@ impl TraceLog {
         self.plans.iter().flat_map(|plan| &plan.occurrences).filter_map(|instance| instance.dispatched.as_ref())
     }
 
-    /// Whether a trace has this name: a plan, a closed occurrence, or memory.
+    /// Whether a trace has this name: a plan, a closed occurrence, feedback, or memory.
     pub fn resolves(&self, name: &str) -> bool {
         let closed = |(uid, n): (&str, &str)| {
             let (plan, n) = (self.plan(uid), n.parse::<u32>().ok());
             let instance = plan.zip(n).and_then(|(plan, n)| plan.instance(n));
             instance.is_some_and(|instance| instance.closed.is_some())
         };
+        let mut closings = self.plans.iter().flat_map(|plan| &plan.occurrences).filter_map(|one| one.closed.as_ref());
         self.plan(name).is_some()
+            || closings.any(|closing| closing.feedback.iter().any(|feedback| **feedback == *name))
             || self.memory.iter().any(|memory| *memory.uid == *name)
             || name.rsplit_once('#').is_some_and(closed)
     }
@@ -221,6 +225,7 @@ impl Settings {
             budget: budget.collect(),
             cadence: cadence.collect(),
             horizon: document.get("horizon").and_then(Value::as_str).and_then(|text| text.parse().ok()),
+            has_blocked: document.get("blocked").and_then(Value::as_array).is_some_and(|slots| !slots.is_empty()),
         }
     }
 }

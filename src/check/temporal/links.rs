@@ -1,20 +1,15 @@
 //! Links: uids are unique, and every link of a trace resolves.
 
-use serde_json::Value;
-
 use super::document::links;
 use super::subject;
 use crate::check::facts::{Facts, RunAt, TraceLog};
 use crate::check::verdict::{Judge, Rule};
-use crate::kernel::{Json, Name, Proposer};
+use crate::kernel::{Name, Proposer};
 
-/// `trace-links`, at a trace that enters a log: its uid is new there, or it is a new version of the memory of that uid.
-pub fn unique(facts: &Facts, judge: &mut Judge<'_>, stream: RunAt, uid: &Name, trace: &Json) {
+/// `trace-links`, at a trace that enters a log: its uid is new there.
+pub fn unique(facts: &Facts, judge: &mut Judge<'_>, stream: RunAt, uid: &Name) {
     let Some(log) = facts.traces.log(stream) else { return };
-    let version = |trace: &Json| trace.get("version").and_then(Value::as_i64).unwrap_or(1);
-    let mut known = log.memory.iter().filter(|memory| memory.uid == *uid);
-    let taken = log.plan(uid).is_some() || known.any(|memory| version(&memory.trace) == version(trace));
-    if taken {
+    if log.plan(uid).is_some() || log.memory.iter().any(|memory| memory.uid == *uid) {
         let name = subject(facts, stream, uid);
         judge.violated(Rule::TraceLinks, name, format_args!("a trace of that uid is there already"));
     }

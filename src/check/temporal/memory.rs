@@ -13,7 +13,7 @@ use crate::kernel::{EffectResult, EffectStatus, Json, RunId, RunStatus, Staged, 
 pub fn committed(facts: &Facts, judge: &mut Judge<'_>, entry: &Entry, run: RunId, traces: &[Staged]) {
     for staged in traces {
         if let Some(uid) = staged.trace.get("uid").and_then(Value::as_str) {
-            unique(facts, judge, entry.stream, &uid.into(), &staged.trace);
+            unique(facts, judge, entry.stream, &uid.into());
         }
     }
     let Some(place) = facts.known_run(run) else { return };

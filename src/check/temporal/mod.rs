@@ -36,8 +36,8 @@ pub fn entry(
     let entry = Entry { stream, ts, from };
     plans::transition(facts, judge, &entry, body);
     match body {
-        TraceBody::PlanProposed { uid, plan, by } => {
-            links::unique(facts, judge, stream, uid, plan);
+        TraceBody::PlanProposed { uid, by, .. } => {
+            links::unique(facts, judge, stream, uid);
             plans::proposed(facts, judge, &entry, uid, by);
         }
         TraceBody::PlanDispatched { occurrence, .. } => {
@@ -50,7 +50,7 @@ pub fn entry(
             profiles::closed(facts, judge, &entry, body);
         }
         TraceBody::PlanFeedback { .. } => profiles::feedback(facts, judge, &entry, body),
-        TraceBody::TraceAdded { uid, trace, .. } => links::unique(facts, judge, stream, uid, trace),
+        TraceBody::TraceAdded { uid, .. } => links::unique(facts, judge, stream, uid),
         TraceBody::MemoryCommitted { run, traces } => memory::committed(facts, judge, &entry, *run, traces),
         _ => {}
     }

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::document::{repeat, scheduled_for, text};
+use super::document::{repeat, scheduled_for, tempo, text};
 use super::{Entry, subject};
-use crate::check::facts::{Facts, Party, Plan, RunAt, Standing, What, WorkerAt};
+use crate::check::facts::{Facts, Party, Plan, RunAt, Standing, TraceLog, What, WorkerAt};
 use crate::check::verdict::{Judge, Rule};
-use crate::kernel::{Body, Name, Occurrence, PLAN_PROPOSE, Proposer, RunId, Timestamp, TraceBody};
+use crate::kernel::{Body, Execution, Name, Occurrence, PLAN_PROPOSE, Proposer, RunId, Timestamp, TraceBody};
 
 /// `plan-approved`, at a transition: a uid is proposed once; only a proposed plan is edited (an edit once), approved or
 /// rejected; and nothing happens to a plan that was never proposed.
@@ -140,6 +140,15 @@ pub fn dispatched(facts: &mut Facts, judge: &mut Judge<'_>, entry: &Entry, body:
     if let Some(wrong) = due_wrong(plan, occurrence.n, *due) {
         judge.violated(Rule::PlanNotEarly, &name, format_args!("dispatched as due {due}, {wrong}"));
     }
+    if let Some(task) = tempo(&plan.document, "after-")
+        && !facts.traces.log(entry.stream).is_some_and(|log| is_done(log, plan, task))
+    {
+        judge.violated(
+            Rule::PlanNotEarly,
+            &name,
+            format_args!("dispatched, and it goes after `{task}`, which is not done"),
+        );
+    }
     let asked = text(&plan.document, "action_type");
     let target = text(&plan.document, "target").or(asked).unwrap_or("");
     let is_behind = |rest: &str| match facts.traces.user(entry.stream) {
@@ -154,6 +163,14 @@ pub fn dispatched(facts: &mut Facts, judge: &mut Judge<'_>, entry: &Entry, body:
             format_args!("run {run} at `{agent}` for `{action}` is dispatched, which is not what was approved"),
         );
     }
+}
+
+/// Whether an occurrence of another plan that is called so, or belongs to that task, was completed.
+fn is_done(log: &TraceLog, plan: &Plan, task: &str) -> bool {
+    let is_meant = |other: &&Plan| *other.uid == *task || text(&other.document, "task_id") == Some(task);
+    let others = log.plans.iter().filter(|other| other.uid != plan.uid).filter(is_meant);
+    let mut closed = others.flat_map(|other| &other.occurrences).filter_map(|instance| instance.closed.as_ref());
+    closed.any(|closing| closing.profile.execution_result.status == Execution::Completed)
 }
 
 /// `plan-not-early`: what is wrong with the time at which an occurrence is said to be due.

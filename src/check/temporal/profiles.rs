@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::document::{deadline, is_linked, text};
 use super::plans::due_wrong;
-use super::tries::{Passage, passage};
+use super::tries::{Passage, never_ran, passage};
 use super::{Entry, subject};
 use crate::check::facts::{Facts, Plan, RunAt, Standing};
 use crate::check::verdict::{Judge, Rule};
@@ -62,14 +62,18 @@ pub fn closed(facts: &Facts, judge: &mut Judge<'_>, entry: &Entry, body: &TraceB
     told.figure("user_delay_ms", &profile.user_delay_ms, &None);
     let Some(dispatch) = dispatch else {
         told.figure("reason", &reason.is_some(), &true);
-        told.unexecuted(profile);
-        skipped(plan, entry, &mut told);
+        told.unexecuted(profile, Execution::Skipped);
+        skipped(facts, plan, entry, reason.as_deref(), &mut told);
         if let Some((due, wrong)) = due.and_then(|due| Some((due, due_wrong(plan, occurrence.n, due)?))) {
             judge.violated(Rule::PlanNotEarly, &name, format_args!("closed as due {due}, {wrong}"));
         }
         return;
     };
     told.figure("due", due, &Some(dispatch.due));
+    if let Some((status, why)) = never_ran(&facts.runs[dispatch.run].log) {
+        told.figure("reason", &reason.as_deref(), &Some(&*why));
+        return told.unexecuted(profile, status);
+    }
     told.figure("reason", reason, &None);
     let (Some(passage), Some(window)) = (passage(&facts.runs[dispatch.run].log), window) else {
         // That its run has not ended is judged for itself.
@@ -80,6 +84,16 @@ pub fn closed(facts: &Facts, judge: &mut Judge<'_>, entry: &Entry, body: &TraceB
         told.figure("boundary", &window.boundary, &None);
     }
     told.executed(profile, &passage, dispatch.due, window);
+    if passage.status == Execution::Completed
+        && facts.traces.staged(dispatch.run).any(|push| push.stream == entry.stream)
+        && !facts.traces.log(entry.stream).is_some_and(|log| log.commits.contains(&dispatch.run))
+    {
+        told.judge.violated(
+            Rule::MemportCommitted,
+            told.name,
+            format_args!("it is closed, and what it has staged is not committed: who goes after it would not find it"),
+        );
+    }
     let mut drafts: Vec<_> = facts.traces.staged(dispatch.run).filter(|push| push.stream == entry.stream).collect();
     drafts.sort_by_key(|draft| draft.step);
     let draft = drafts.first().and_then(|draft| draft.trace.get("uid")).and_then(Value::as_str);
@@ -93,9 +107,17 @@ pub fn closed(facts: &Facts, judge: &mut Judge<'_>, entry: &Entry, body: &TraceB
     told.figure("trace_id", &result.trace_id.as_deref(), &Some(&*left));
 }
 
-/// `plan-served`: a plan that will never run was rejected, or has a deadline or another plan that may hinder it.
-fn skipped(plan: &Plan, entry: &Entry, told: &mut Told<'_, '_>) {
-    let hindered = deadline(&plan.document).is_some() || is_linked(&plan.document);
+/// `plan-served`: a plan that will never run was rejected, or its deadline is over, or another plan may hinder it, or its
+/// user's settings never let it go.
+fn skipped(facts: &Facts, plan: &Plan, entry: &Entry, reason: Option<&str>, told: &mut Told<'_, '_>) {
+    let settings = facts.traces.log(entry.stream).map(|log| &log.settings);
+    let action = text(&plan.document, "action_type").unwrap_or_default();
+    let never = settings.is_some_and(|settings| {
+        let is_blocked = settings.has_blocked && reason == Some("all time is blocked");
+        is_blocked || settings.budget.iter().any(|(limited, most)| **limited == *action && *most == 0)
+    });
+    let is_over = deadline(&plan.document).is_some_and(|deadline| deadline <= entry.ts);
+    let hindered = is_over || is_linked(&plan.document) || never;
     if plan.standing != Standing::Rejected && !hindered {
         let ts = entry.ts;
         told.judge.violated(
@@ -123,7 +145,7 @@ impl Told<'_, '_> {
         }
     }
 
-    fn unexecuted(&mut self, profile: &Profile) {
+    fn unexecuted(&mut self, profile: &Profile, status: Execution) {
         self.figure("executed_at", &profile.executed_at, &None);
         self.figure("duration_ms", &profile.duration_ms, &0);
         self.figure("deviation_ms", &profile.deviation_ms, &None);
@@ -131,7 +153,7 @@ impl Told<'_, '_> {
         self.figure("agent_latency_ms", &profile.agent_latency_ms, &None);
         self.compare(Rule::ProfileAttempts, "attempts", &profile.attempts, &Vec::new());
         let result = &profile.execution_result;
-        self.figure("status", &result.status, &Execution::Skipped);
+        self.figure("status", &result.status, &status);
         self.figure("return_type", &result.return_type, &None);
         self.figure("trace_id", &result.trace_id, &None);
     }

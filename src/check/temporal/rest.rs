@@ -1,6 +1,6 @@
 //! What is judged of the temporal layer once, when the world has healed and is at rest.
 
-use super::document::{deadline, is_linked, repeat, scheduled_for};
+use super::document::{deadline, is_linked, repeat, scheduled_for, text};
 use super::{links, memory, subject};
 use crate::check::facts::{Facts, Plan, Standing, TraceLog};
 use crate::check::verdict::{Judge, Rule};
@@ -54,7 +54,11 @@ fn served(facts: &Facts, judge: &mut Judge<'_>, log: &TraceLog, plan: &Plan) {
         return;
     }
     let open = plan.occurrences.iter().any(|instance| instance.closed.is_none());
-    if plan.standing == Standing::Rejected || open || is_linked(&plan.document) {
+    let kind = text(&plan.document, "target").or(text(&plan.document, "action_type")).unwrap_or_default();
+    let kind = kind.split('/').next().unwrap_or_default();
+    // Planners leave alone what goes to agents that nobody has registered.
+    let is_known = facts.registered.iter().any(|known| **known == *kind);
+    if plan.standing == Standing::Rejected || open || is_linked(&plan.document) || !is_known {
         return;
     }
     let n = plan.occurrences.iter().map(|instance| instance.n).max().unwrap_or(0) + 1;

@@ -1,7 +1,7 @@
 //! The tries of a run, and its model calls, as its log tells them.
 
 use crate::check::facts::{Log, is_foreign};
-use crate::kernel::{Body, CallKind, Ending, Execution, Span, Step, Timestamp};
+use crate::kernel::{Body, CallKind, Ending, Execution, FailureCode, Name, Span, Step, Timestamp};
 
 /// One try of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,24 @@ const fn execution(ending: &Ending) -> Execution {
         Ending::Failed { .. } => Execution::Failed,
         Ending::Cancelled { .. } => Execution::Cancelled,
     }
+}
+
+/// How, and why, a run ended that was never executed: in its first lease, before anything was begun in it.
+pub fn never_ran(log: &Log) -> Option<(Execution, Name)> {
+    let (mut leases, mut ended) = (0, None);
+    for body in log.bodies() {
+        match body {
+            Body::RunStarted(_) | Body::RunResumed(_) => leases += 1,
+            Body::RunSuspended { .. } | Body::RunRetrying { .. } => return None,
+            Body::Ended(Ending::Cancelled { reason, .. }) => ended = Some((Execution::Cancelled, reason.clone())),
+            Body::Ended(Ending::Failed { code: FailureCode::DeadlineExceeded, error, .. }) => {
+                ended = Some((Execution::Skipped, error.clone()));
+            }
+            body if body.opening().is_some() => return None,
+            _ => {}
+        }
+    }
+    ended.filter(|_| leases <= 1)
 }
 
 /// Reads the log of a run that has ended. A try begins at the first lease entry, after a `run.retrying` at the next

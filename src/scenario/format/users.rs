@@ -6,7 +6,7 @@ use super::decode::{Decoded, Doc, Object, excerpt, nearest};
 use super::scope::Cast;
 use super::tempo;
 use crate::kernel::{Json, Name, Timestamp};
-use crate::tempo::{Action, Calendar, NamedWindow, Plan, REPEATS_FOR, Settings};
+use crate::tempo::{Action, Calendar, NamedWindow, Plan, Settings};
 
 /// The most dispatches of an action that a budget may name.
 const BUDGET_MAX: u32 = 1_000_000;
@@ -56,7 +56,7 @@ fn settings(doc: &Doc<'_>, start: Timestamp) -> Decoded<Settings> {
         budget: object.or("budget", BTreeMap::new(), |doc| by_action(doc, |doc| doc.count(0, BUDGET_MAX)))?,
         cadence: object.or("cadence", BTreeMap::new(), |doc| by_action(doc, |doc| doc.span()))?,
         blocked: object.or("blocked", Vec::new(), |doc| doc.one_or_more()?.iter().map(window).collect())?,
-        horizon: Some(object.or("horizon", start + REPEATS_FOR, |doc| doc.since(start).map(|span| start + span))?),
+        horizon: object.or("horizon", None, |doc| doc.since(start).map(|span| Some(start + span)))?,
         reflect: object.or("reflect", false, Doc::flag)?,
         follow_up: object.or("follow_up", false, Doc::flag)?,
     })

@@ -2,7 +2,7 @@
 
 use super::read::{Field, Read};
 use super::{DocumentError, profile};
-use crate::kernel::{Json, Profile, Timestamp};
+use crate::kernel::{Json, Name, Profile, Timestamp};
 use crate::tempo::plan::{Action, Condition, Every, Origin, Plan, PlanStatus, Repeat, When};
 use crate::tempo::registry::Registry;
 use crate::tempo::token::Token;
@@ -43,7 +43,7 @@ impl Plan {
         doc.is_of_type("agent_plan")?;
         let token = doc.read("tempo_token", |field| field.token(registry))?;
         let plan = Plan {
-            uid: doc.need("uid")?.uid()?,
+            uid: uid(&doc.need("uid")?)?,
             content: doc.need("content")?.name()?,
             action: doc.need("action_type")?.one_of(&ACTIONS)?,
             status: doc.need("status")?.one_of(&STATUSES)?,
@@ -98,6 +98,20 @@ impl Plan {
         }
         Err(DocumentError { place: "profiling.tempo_alignment".into(), reason, hint: Some(hint) })
     }
+}
+
+/// An id that leaves room for those of what follows from the plan, as `review.1.again.1.reflection`.
+fn uid(field: &Field<'_>) -> Read<Name> {
+    const LONGEST: usize = 160;
+    let uid = field.uid()?;
+    if uid.len() > LONGEST {
+        return Err(field.error(format!("the id of a plan has at most {LONGEST} bytes, not {}", uid.len())));
+    }
+    if uid.contains('/') {
+        let reason = format!("the id `{}` must be without `/`", crate::tempo::word::excerpt(&uid));
+        return Err(field.hinted(reason, "it is the last part of an address"));
+    }
+    Ok(uid)
 }
 
 /// A recurrence without bounds of its own.
