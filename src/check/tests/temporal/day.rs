@@ -166,7 +166,10 @@ impl History {
         self.ana(TraceBody::UserConfigured { settings: settings.into() });
     }
 
+    /// Proposes a plan; some worker knows its agent, `note`.
     pub fn proposes(&mut self, uid: &str, plan: Json, by: Proposer) {
+        let (kind, defaults) = ("note".into(), SpecDefaults::default());
+        self.call(worker("w1"), Request::Register { kind, version: Version(1), defaults }, Reply::Done, &[]);
         self.ana(TraceBody::PlanProposed { uid: uid.into(), plan, by });
     }
 

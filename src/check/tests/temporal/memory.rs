@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Pair;
-use super::day::stream;
+use super::day::*;
 use super::history::*;
 use crate::kernel::*;
 
@@ -28,6 +28,26 @@ fn pushes(history: &mut History, name: &str, step: u32, uid: &str) {
     let effect = tool(step, MEMORY_PUSH, json!({ "user": "ana", "trace": draft(uid) }));
     let result = EffectResult::ok(effect.id, Json::empty());
     uses(history, name, step, effect, result);
+}
+
+/// The run of `p` leaves a draft, and has completed; the closing that tells so.
+fn leaves_a_draft(history: &mut History) -> TraceBody {
+    history.planned(json!({}));
+    history.dispatches("p", 1, due());
+    history.leases("w1", "p", 1, 0);
+    let begun = history.last_ts() - Span::from_millis(3);
+    let run = run_of("p", 1);
+    let effect = Effect::new(run, Step(0), MEMORY_PUSH.into(), json!({ "user": "ana", "trace": draft("a") }).into());
+    let result = EffectResult::ok(effect.id, Json::empty());
+    let opening = Opening { digest: Digest(effect.id.0), ..opening(0, CallKind::Effect) };
+    history.append_to(worker("w1"), run, Body::ToolCalled { opening, effect, policy: Policy::Idempotent });
+    history.record("w1", result.clone());
+    history.append_to(worker("w1"), run, Body::ToolResult { step: Step(0), result });
+    let ended = history.completes_log("w1", "p", 1);
+    let mut profile = block(Ran { begun, ended }, due());
+    profile.execution_result.return_type = Some(ReturnType::Trace);
+    profile.execution_result.trace_id = Some("a".into());
+    closing_of("p", 1, due(), profile)
 }
 
 /// A step of run 1 reads Ana's memory and is given this trace.
@@ -63,6 +83,20 @@ fn goes(history: &mut History) {
 }
 
 pub const PAIRS: &[Pair] = &[
+    Pair {
+        invariant: "memport-committed",
+        case: "an occurrence is closed before what it left is committed",
+        violates: |h| {
+            let closing = leaves_a_draft(h);
+            h.planner("w1", closing);
+        },
+        nearly: |h| {
+            let closing = leaves_a_draft(h);
+            let traces = vec![Staged { step: Step(0), trace: draft("a").into() }];
+            h.planner("w1", TraceBody::MemoryCommitted { run: run_of("p", 1), traces });
+            h.planner("w1", closing);
+        },
+    },
     Pair {
         invariant: "memport-committed",
         case: "drafts are committed before their run has ended",

@@ -13,6 +13,13 @@ fn closes_skipped(history: &mut History) {
 }
 
 /// `p` repeats, and its first occurrence is done.
+/// `q` goes after `p`, and is dispatched.
+fn goes_after(history: &mut History) {
+    let members = json!({ "uid": "q", "tempo_token": "<tempo:after-p>", "scheduled_for": "1970-01-01T00:18:00Z" });
+    history.planned_as("q", document(members));
+    history.dispatches("q", 1, later(60));
+}
+
 fn repeats(history: &mut History, repeat: Value) {
     history.planned(json!({ "repeat": repeat }));
     history.executes("p", 1, due());
@@ -332,6 +339,32 @@ pub const PAIRS: &[Pair] = &[
     },
     Pair {
         invariant: "plan-served",
+        case: "a plan for an agent that nobody knows is not owed",
+        violates: |h| {
+            h.planned(json!({ "target": "note/desk" }));
+            h.until(1_020);
+            h.heals();
+        },
+        nearly: |h| {
+            h.planned(json!({ "target": "stranger" }));
+            h.until(1_020);
+            h.heals();
+        },
+    },
+    Pair {
+        invariant: "plan-not-early",
+        case: "a plan goes before the one that it goes after is done",
+        violates: |h| {
+            h.planned(json!({}));
+            goes_after(h);
+        },
+        nearly: |h| {
+            h.done();
+            goes_after(h);
+        },
+    },
+    Pair {
+        invariant: "plan-served",
         case: "a plan does not come back",
         violates: |h| {
             h.ana_is_known();
@@ -467,7 +500,7 @@ pub const PAIRS: &[Pair] = &[
         },
         nearly: |h| {
             adds(h, "note", json!({}));
-            adds(h, "note", json!({ "version": 2 }));
+            adds(h, "other", json!({ "version": 2 }));
         },
     },
     Pair {
