@@ -143,50 +143,37 @@ fn tasks<'a>(book: &'a Book, planned: &'a Planned, name: &'a str) -> impl Iterat
     book.plans.values().filter(is_named).filter(|other| other.plan.uid != planned.plan.uid)
 }
 
-/// Whether `other` waits, by way of however many others, for `planned`.
-fn leads_back(book: &Book, planned: &Planned, other: &Planned) -> bool {
-    let mut seen = BTreeSet::new();
-    let mut open = vec![other];
-    while let Some(next) = open.pop() {
-        let Some(after) = next.token.as_ref().and_then(Token::after).filter(|_| waiting(next).is_some()) else {
-            continue;
-        };
-        for other in tasks(book, next, after) {
-            if other.plan.uid == planned.plan.uid {
-                return true;
-            }
-            if seen.insert(&other.plan.uid) {
-                open.push(other);
-            }
+/// Whether an open plan may still be done without any of those that are `waiting` for it.
+fn may_come<'a>(book: &'a Book, planned: &'a Planned, waiting_for_it: &mut BTreeSet<&'a str>) -> bool {
+    if !waiting_for_it.insert(&planned.plan.uid) || planned.open().is_none() {
+        return false;
+    }
+    match planned.token.as_ref().and_then(Token::after).filter(|_| waiting(planned).is_some()) {
+        None => true,
+        Some(after) => {
+            let done = |other: &Planned| other.instances.iter().any(is_completed);
+            tasks(book, planned, after).any(|other| done(other) || may_come(book, other, waiting_for_it))
         }
     }
-    false
+}
+
+fn is_completed(instance: &Instance) -> bool {
+    let status = instance.closing.as_ref().map(|closing| closing.profile.execution_result.status);
+    status == Some(Execution::Completed)
 }
 
 /// `after-<task>`: an occurrence of the task has been completed. Where none ever will be, the plan is skipped.
 fn after_is_done(book: &Book, planned: &Planned, task: &str) -> Held {
-    let ended = |instance: &Instance, status: Execution| {
-        instance.closing.as_ref().is_some_and(|closing| closing.profile.execution_result.status == status)
-    };
-    let mut others = tasks(book, planned, task).peekable();
-    if others.peek().is_none() {
+    let others: Vec<&Planned> = tasks(book, planned, task).collect();
+    if others.iter().any(|other| other.instances.iter().any(is_completed)) {
+        return Held::Free;
+    }
+    if others.is_empty() || others.iter().any(|other| may_come(book, other, &mut BTreeSet::from([&*planned.plan.uid])))
+    {
         return Held::Until(None);
     }
-    let (mut may_come, mut is_circle) = (false, false);
-    for other in others {
-        if other.instances.iter().any(|instance| ended(instance, Execution::Completed)) {
-            return Held::Free;
-        }
-        if other.open().is_some() {
-            let leads_back = leads_back(book, planned, other);
-            may_come |= !leads_back;
-            is_circle |= leads_back;
-        }
-    }
-    if is_circle && !may_come {
-        return Held::Never(format!("it was to go after {task}, which waits for it"));
-    }
-    if may_come { Held::Until(None) } else { Held::Never(format!("it was to go after {task}, which was not done")) }
+    let is_open = others.iter().any(|other| other.open().is_some());
+    Held::Never(format!("it was to go after {task}, which {}", if is_open { "waits for it" } else { "was not done" }))
 }
 
 /// The end of the blocked slots that follow one another from `now` on; the end of time where there is none.
@@ -412,6 +399,10 @@ mod tests {
         assert_eq!(diary.step(9), "a#1: it was to go after b, which waits for it");
         assert_eq!(diary.step(9), "b#1: it was to go after a, which was not done");
         assert_eq!(diary.step(9), "wait for the log", "`c` waits for another plan of its task");
+        diary.plan("e", 7, json!({ "tempo_token": "<tempo:after-f>", "task_id": "u" }));
+        diary.plan("f", 8, json!({ "tempo_token": "<tempo:after-u>" }));
+        diary.plan("g", 60, json!({ "task_id": "u" }));
+        assert_eq!(diary.step(9), "wait 2025-05-11T10:00:00Z", "`f` may still be let go by `g`");
         diary.plan("d", 8, json!({ "task_id": "t" }));
         assert_eq!(diary.step(9), "plan.dispatched d#1");
     }
