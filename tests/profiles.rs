@@ -32,11 +32,24 @@ fn the_profiles_of_every_scenario_with_plans_are_as_they_were() {
     let scenarios = with_users();
     assert!(scenarios.len() >= 9, "{} scenarios have users", scenarios.len());
     for (name, scenario) in scenarios {
+        if let Some(list) = &scenario.deviations {
+            chronodrome::assert_profile_snapshot!(name, scenario, Schedule::Fixed(list.clone()));
+            continue;
+        }
         chronodrome::assert_profile_snapshot!(format!("{name}, calm"), scenario, Schedule::Calm);
         for seed in [1, 2, 3] {
             chronodrome::assert_profile_snapshot!(format!("{name}, seed {seed}"), scenario, Schedule::Seed(seed));
         }
     }
+}
+
+#[test]
+fn what_four_crashes_make_of_a_plan_is_told_try_by_try() {
+    let scenario = load(Path::new("tests/data/plan-misaligned.json"));
+    let list = scenario.deviations.clone().expect("it lists them");
+    let outcome = scenario.run(&Schedule::Fixed(list));
+    assert!(outcome.held() && outcome.stale.is_empty(), "{:?} {:?}", outcome.violations, outcome.expectations);
+    insta::assert_snapshot!(outcome.profiles().to_string());
 }
 
 #[test]

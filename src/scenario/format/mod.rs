@@ -30,8 +30,8 @@ use self::fault::FaultScope;
 use self::input::Arrivals;
 use self::locate::{Path, duplicate_key, line_and_column, locate};
 use self::scope::Cast;
-use super::model::{RuntimeSettings, Scenario};
-use crate::kernel::{Json, Timestamp};
+use super::model::{Act, DeskCall, Input, RuntimeSettings, Scenario};
+use crate::kernel::{Json, Span, Timestamp};
 use crate::sim::Faults;
 
 pub use error::ScenarioError;
@@ -171,7 +171,10 @@ fn scenario(doc: &Doc<'_>) -> Decoded<Scenario> {
     object.maybe("inputs", |doc| arrivals.inputs(doc))?;
     object.maybe("load", |doc| arrivals.load(doc))?;
     let inputs = arrivals.sorted();
-    let (faults, deviations) = what_goes_wrong(&object, &runtime, start)?;
+    let (mut faults, deviations) = what_goes_wrong(&object, &runtime, start)?;
+    if object.get("faults").is_none_or(|faults| faults.value.get("until").is_none()) {
+        faults.until = faults.until.max(plans_are_due(&inputs, start));
+    }
     let expect = object.or("expect", Vec::new(), |doc| expectation::expectations(doc, &cast))?;
     let expect_calm = object.or("expect_calm", Vec::new(), |doc| expectation::expectations(doc, &cast))?;
     let users = cast.users.settings();
@@ -194,6 +197,20 @@ fn scenario(doc: &Doc<'_>) -> Decoded<Scenario> {
         written_by: object.maybe("written_by", Doc::name)?,
         document: Json::new(doc.value.clone()),
     })
+}
+
+/// A while after the last plan is due: till then a world may go wrong where its file does not say how long, or else what
+/// becomes of plans would be seen in fair weather alone.
+fn plans_are_due(inputs: &[Input], start: Timestamp) -> Span {
+    const A_WHILE: Span = Span::from_secs(15 * 60);
+    let due = inputs.iter().filter_map(|input| match &input.does {
+        Act::Desk { asks: DeskCall::Propose { plan }, .. } => {
+            let due = plan.get("scheduled_for")?.as_str()?.parse::<Timestamp>().ok()?;
+            Some(due.since(start).max(input.at) + A_WHILE)
+        }
+        _ => None,
+    });
+    due.max().unwrap_or(Span::ZERO)
 }
 
 /// `faults` or `deviations`, never both; beside `deviations` they may only say when the world heals.

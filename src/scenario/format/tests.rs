@@ -420,3 +420,21 @@ fn every_field_step_error_and_fault_is_described_beside_the_scenarios() {
         );
     }
 }
+
+#[test]
+fn a_world_with_plans_may_go_wrong_till_the_last_one_is_due() {
+    let plan = |due: &str| {
+        format!(
+            r#"{{ "name": "n", "start": "2025-05-11T18:00:00Z", "users": {{ "ana": {{}} }}, "agents": {{ "log": [] }},
+                "inputs": [ {{ "at": "+1m", "plan": {{ "uid": "p", "type": "agent_plan", "content": "p", "action_type": "log",
+                    "origin": "user", "scheduled_for": "{due}" }} }} ] FAULTS }}"#
+        )
+    };
+    let until = |due: &str, faults: &str| {
+        let scenario = Scenario::parse(&plan(due).replace("FAULTS", faults), "n.json");
+        scenario.unwrap_or_else(|error| panic!("{error}")).faults.until
+    };
+    assert_eq!(until("2025-05-11T21:00:00Z", ""), "3h15m".parse().unwrap());
+    assert_eq!(until("2025-05-11T18:00:00Z", ""), "16m".parse().unwrap(), "it is due when it comes");
+    assert_eq!(until("2025-05-11T21:00:00Z", r#", "faults": { "until": "+1h" }"#), "1h".parse().unwrap());
+}
