@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Calendar, MemoryTrace, Plan, PlanStatus, Settings, Token};
 use crate::kernel::{
-    AgentId, Body, Interval, Json, Name, Occurrence, Profile, Proposer, RunId, RunLogEntry, Score, Seq, Timestamp,
-    TraceBody, Window,
+    AgentId, Body, Interval, Json, Name, Occurrence, Profile, Proposer, RunId, RunLogEntry, Score, Seq, Span,
+    Timestamp, TraceBody, Window,
 };
+
+/// The most by which a change of clocks moves a due time.
+const CLOCKS_MOST: Span = Span::from_secs(2 * 3_600);
 
 /// A dispatch, as the log tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -346,7 +349,11 @@ impl Book {
         if let (Some(repeat), Some(first), PlanStatus::Approved) =
             (planned.plan.repeat, planned.instances[0].due, planned.status)
         {
-            let due = calendar.zone.next(first, repeat.every, occurrence.n);
+            let next = calendar.zone.next(first, repeat.every, occurrence.n);
+            // A plan that goes by its window alone begins with it, also when a change of clocks has moved the first one.
+            let by_window = planned.token.as_ref().filter(|_| planned.plan.scheduled_for.is_none());
+            let start = by_window.map(|token| calendar.window(Some(token), next).target.start);
+            let due = start.filter(|start| start.since(next).max(next.since(*start)) <= CLOCKS_MOST).unwrap_or(next);
             let in_time = |bound: Option<Timestamp>| bound.is_none_or(|bound| due <= bound);
             // What has no bound of its own ends with the month.
             let is_bounded = repeat.times.is_some() || repeat.until.is_some();

@@ -457,6 +457,23 @@ mod tests {
     }
 
     #[test]
+    fn what_goes_by_its_window_alone_begins_with_it_whatever_clocks_did_on_the_first_day() {
+        let mut diary = Diary::of(json!({ "zone": "Europe/Berlin" }));
+        let start: Timestamp = "2025-03-29T12:00:00Z".parse().unwrap();
+        let plan = json!({ "uid": "a", "type": "agent_plan", "content": "a", "action_type": "log", "status": "proposed",
+            "origin": "user", "tempo_token": "<tempo:window-02:15-02:45>", "repeat": "daily" });
+        let minutes = start.since(at(0)).as_micros() / 60_000_000;
+        let by = Proposer::User("ana".into());
+        diary.add(minutes, TraceBody::PlanProposed { uid: "a".into(), plan: Json::new(plan), by });
+        diary.add(minutes, TraceBody::PlanApproved { uid: "a".into(), by: "ana".into() });
+        let due = |diary: &Diary, n: u32| diary.0.plans["a"].instance(n).unwrap().due.unwrap().to_string();
+        assert_eq!(due(&diary, 1), "2025-03-30T01:00:00Z", "the day on which 02:15 is not there");
+        diary.step(minutes + 2_000);
+        diary.close(minutes + 2_000, "a", 1, Execution::Completed);
+        assert_eq!(due(&diary, 2), "2025-03-31T00:15:00Z");
+    }
+
+    #[test]
     fn a_policy_approves_and_a_rejection_is_closed() {
         let mut diary = Diary::of(json!({ "auto_approve": true }));
         let plan = json!({ "uid": "a", "type": "agent_plan", "content": "a", "action_type": "log", "status": "proposed",

@@ -100,6 +100,18 @@ pub struct Push {
     pub from: Option<Party>,
 }
 
+/// A read of memory that a step of a run intends.
+pub struct Pull {
+    pub run: RunAt,
+    pub step: Step,
+    /// The user's stream.
+    pub stream: RunAt,
+    /// What it asks for.
+    pub filter: Json,
+    /// How many traces were memory when it was intended.
+    pub known: usize,
+}
+
 /// What the temporal layer has left in a history.
 #[derive(Default)]
 pub struct Traces {
@@ -109,7 +121,7 @@ pub struct Traces {
     /// The drafts, in the order of their steps in each run.
     pub pushes: Vec<Push>,
     /// The steps that read a user's memory.
-    pub pulls: Vec<(RunAt, Step, RunAt)>,
+    pub pulls: Vec<Pull>,
 }
 
 impl Traces {
@@ -271,7 +283,8 @@ impl Facts {
         let Some(user) = args.get("user").and_then(Value::as_str) else { return };
         let stream = self.run_at(RunId::of_traces(user));
         if kind == MEMORY_PULL {
-            self.traces.pulls.push((run, step, stream));
+            let known = self.traces.log(stream).map_or(0, |log| log.memory.len());
+            self.traces.pulls.push(Pull { run, step, stream, filter: args.clone(), known });
         } else if let Some(trace) = args.get("trace") {
             let trace = Json::new(trace.clone());
             self.traces.pushes.push(Push { run, step, stream, trace, staged: false, from: None });

@@ -49,20 +49,33 @@ fn holds(trace: &Json, draft: &Json) -> bool {
     }
 }
 
-/// `memport-committed`, at the answer to a run that reads memory: it holds nothing that the user's log does not hold.
+/// `memport-committed`, at the answer to a run that reads memory: it holds nothing that the user's log does not hold, and
+/// all that it asks for and that was memory when it was intended.
 pub fn pulled(facts: &Facts, judge: &mut Judge<'_>, run: RunAt, step: Step, result: &EffectResult) {
-    let pull = facts.traces.pulls.iter().find(|(by, at, _)| (*by, *at) == (run, step));
-    let Some((_, _, stream)) = pull.filter(|_| result.status == EffectStatus::Ok) else { return };
-    let traces = result.value.get("traces").and_then(Value::as_array).into_iter().flatten();
-    for uid in traces.filter_map(|trace| trace.get("uid").and_then(Value::as_str)) {
-        if !facts.traces.log(*stream).is_some_and(|log| log.resolves(uid)) {
-            judge.violated(
-                Rule::MemportCommitted,
-                facts.name(run),
-                format_args!("step {step} was given trace `{uid}`, which is no memory of the user"),
-            );
-        }
+    let pull = facts.traces.pulls.iter().find(|pull| (pull.run, pull.step) == (run, step));
+    let Some(pull) = pull.filter(|_| result.status == EffectStatus::Ok) else { return };
+    let Some(traces) = result.value.get("traces").and_then(Value::as_array) else { return };
+    let log = facts.traces.log(pull.stream);
+    let given: Vec<&str> = traces.iter().filter_map(|trace| trace.get("uid").and_then(Value::as_str)).collect();
+    let mut wrong = |told: std::fmt::Arguments<'_>| judge.violated(Rule::MemportCommitted, facts.name(run), told);
+    for uid in given.iter().filter(|uid| !log.is_some_and(|log| log.resolves(uid))) {
+        wrong(format_args!("step {step} was given trace `{uid}`, which is no memory of the user"));
     }
+    let known = log.into_iter().flat_map(|log| log.memory.iter().take(pull.known));
+    let wanted = known.filter(|memory| asks_for(&pull.filter, &memory.trace));
+    for memory in wanted.filter(|memory| !given.contains(&&*memory.uid)) {
+        wrong(format_args!("step {step} was not given trace `{}`, which is memory that it asks for", memory.uid));
+    }
+}
+
+/// Whether a pull surely asks for a trace: by its type and its task alone.
+fn asks_for(filter: &Json, trace: &Json) -> bool {
+    let Some(filter) = filter.as_object() else { return false };
+    filter.iter().all(|(field, value)| match field.as_str() {
+        "user" => true,
+        "type" | "task_id" => trace.get(field) == Some(value),
+        _ => false,
+    })
 }
 
 /// `memport-committed`, once, after healing: whatever a completed run has staged is committed.

@@ -183,6 +183,23 @@ pub const PAIRS: &[Pair] = &[
         },
     },
     Pair {
+        invariant: "memport-committed",
+        case: "a read leaves memory out",
+        violates: |h| {
+            for uid in ["a", "b"] {
+                h.ana(TraceBody::TraceAdded { uid: uid.into(), trace: draft(uid).into(), by: "ana".into() });
+            }
+            h.begun();
+            pulls(h, 0, "a");
+        },
+        nearly: |h| {
+            h.ana(TraceBody::TraceAdded { uid: "a".into(), trace: draft("a").into(), by: "ana".into() });
+            h.begun();
+            pulls(h, 0, "a");
+            h.ana(TraceBody::TraceAdded { uid: "b".into(), trace: draft("b").into(), by: "ana".into() });
+        },
+    },
+    Pair {
         invariant: "trace-links",
         case: "a draft has the uid of another trace",
         violates: |h| {
