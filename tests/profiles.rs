@@ -53,14 +53,6 @@ fn what_four_crashes_make_of_a_plan_is_told_try_by_try() {
 }
 
 #[test]
-fn a_profile_is_the_same_however_often_it_is_computed() {
-    for (name, scenario) in with_users() {
-        let profiles = || scenario.run(&Schedule::Seed(9)).profiles();
-        assert_eq!(profiles(), profiles(), "{name}");
-    }
-}
-
-#[test]
 fn a_longer_poll_shows_in_a_diff_as_a_later_dispatch_and_nothing_else() {
     let text = fs::read_to_string("scenarios/plans-day.json").expect("it is there");
     let before = Scenario::parse(&text, "before.json").expect("it is valid");

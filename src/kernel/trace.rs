@@ -368,7 +368,8 @@ pub enum TraceBody {
         /// The profiling block.
         profile: Box<Profile>,
     },
-    /// A user judged an executed occurrence: a new version of its block, in which the three feedback fields differ.
+    /// A user judged an executed occurrence: a new version of its block, in which the three feedback fields differ, and the
+    /// score of the last try where tries are told.
     #[serde(rename = "plan.feedback")]
     PlanFeedback {
         /// The occurrence.

@@ -63,9 +63,9 @@ pub enum Token {
     Urgent,
     /// `low-priority`.
     LowPriority,
-    /// `after-<task>`: not before the task, or plan, of this name has ended.
+    /// `after-<task>`: not before an occurrence of the task, or plan, of this name was completed; skipped where none will be.
     After(Name),
-    /// `before-<task>`: that one is not dispatched before this plan has ended.
+    /// `before-<task>`: skipped once the task, or plan, of this name has begun. It holds that one back no moment.
     Before(Name),
     /// `location-<name>`: where; kept as it is.
     Location(Name),

@@ -8,7 +8,7 @@ use crate::kernel::{Json, Name, Timestamp};
 /// How memory is exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExportFormat {
-    /// A text per group.
+    /// A line of text for each trace.
     Summary,
     /// The traces as they are.
     Full,
