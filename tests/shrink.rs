@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use chronodrome::explore::exhaust::{Covered, Exhaust, Plan};
 use chronodrome::explore::shrink::{Limits, Shrunk, shrink};
-use chronodrome::explore::{Aim, Failure};
+use chronodrome::explore::{Aim, Failure, Known, KnownFailure};
 use chronodrome::scenario::{Outcome, Scenario, write};
 use chronodrome::sim::{Deviation, Schedule};
 use serde_json::{Value, json};
@@ -71,6 +72,60 @@ fn thirty_deviations_of_a_double_charge_become_one_in_few_replays() {
     assert_eq!(shrunk.after, 1, "{:#?}", shrunk.deviations);
     assert!(shrunk.replays <= 300, "{}", shrunk.replays);
     insta::assert_snapshot!(json!(shrunk.deviations).to_string());
+}
+
+/// The first failure of the shop with the wild network whose own deviations can be made no fewer than two.
+fn failure_of_two(scenario: &Scenario, own: Limits) -> (Failure, Shrunk) {
+    let found = (0..2_000).find_map(|seed| {
+        let schedule = Schedule::Seed(seed);
+        let failure = Failure { subject: 0, outcome: scenario.run(&schedule), schedule };
+        let broken = violates("effect-idempotent-once")(&failure.outcome);
+        let own = broken.then(|| shrunk(scenario, &failure, own))?;
+        (own.after > 1).then_some((failure, own))
+    });
+    found.expect("a seed fails so")
+}
+
+#[test]
+fn one_deviation_of_another_kind_stands_in_for_several_unless_they_tell_what_is_known() {
+    let scenario = scenario(&double_charge());
+    let own = Limits { scenario: false, alone: false, ..Limits::default() };
+    let (failure, own) = failure_of_two(&scenario, own);
+    let limits = Limits { scenario: false, ..Limits::default() };
+    let least = shrunk(&scenario, &failure, limits);
+    assert_minimal(&least);
+    assert_eq!((own.stands_for, own.singles), (None, None));
+    assert_eq!((least.after, least.stands_for), (1, Some(own.after)));
+    assert_eq!(least.fingerprint.cause, own.fingerprint.cause);
+    let known = KnownFailure {
+        scenario: scenario.name.to_string(),
+        invariant: "effect-idempotent-once".into(),
+        subject: None,
+        last: least.fingerprint.last.as_ref().map(ToString::to_string),
+        reason: "a ticket".into(),
+    };
+    let aim = Aim { known: Known::new(vec![known]), ..Aim::default() };
+    let told_apart = shrink(&scenario, &failure, &aim, &limits, &mut |_| true).expect("no world panics");
+    assert_eq!((told_apart.deviations, told_apart.stands_for), (own.deviations, None));
+}
+
+#[test]
+fn where_two_are_left_every_schedule_of_one_that_exhaust_plays_was_played() {
+    let mut document = double_charge();
+    document["expect"] = json!([{ "effect": "stripe.charge", "happened": { "at_most": 2 } }]);
+    let scenario = scenario(&document);
+    let aim = Aim { only: Some("expectation".into()), ..Aim::default() };
+    let mut failure = failure(&scenario, 10, |outcome| !outcome.expectations[0].held);
+    aim.apply(&mut failure.outcome);
+    let limits = Limits { scenario: false, ..Limits::default() };
+    let shrunk = shrink(&scenario, &failure, &aim, &limits, &mut |_| true).expect("no world panics");
+    assert!(shrunk.minimal);
+    assert_eq!(shrunk.after, 2, "{:#?}", shrunk.deviations);
+    let plan = Plan::of(&scenario).expect("no world panics");
+    let how = Exhaust { depth: 1, holds: 1, jobs: 1, fail_fast: false, prune: true };
+    let exhausted = plan.run(&scenario, 0, how, &mut |_| None);
+    let planned = exhausted.singles.planned + exhausted.holds.planned;
+    assert_eq!(shrunk.singles, Some(Covered { planned, played: planned }));
 }
 
 #[test]

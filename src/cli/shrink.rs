@@ -16,7 +16,7 @@ use crate::sim::Schedule;
 /// Makes a failure as small as it gets, and writes the file that plays it again.
 ///
 /// Drops deviations until none can be dropped without losing the failure, gives those that are left simpler values, and
-/// then makes the scenario smaller in the same way. What is broken stays the same throughout. Takes a scenario and a seed,
+/// looks for a single one that does what several do. Then the scenario is made smaller in the same way. What is broken stays the same throughout. Takes a scenario and a seed,
 /// a file that lists its deviations, or a scenario whose calm schedule fails.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -34,6 +34,9 @@ pub(super) struct Args {
     /// Leave the scenario as it is.
     #[arg(long)]
     deviations_only: bool,
+    /// Keep to the kinds of fault that the failure has: no other one stands in for several of them.
+    #[arg(long)]
+    same_kinds: bool,
     /// The most schedules that are played.
     #[arg(long, value_name = "N", default_value_t = Limits::default().replays, value_parser = clap::value_parser!(u64).range(1..))]
     replays: u64,
@@ -47,7 +50,7 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     let Some(failure) = failure(args, &loaded, terminal)? else { return Ok(Exit::WrongInput) };
     clock::catch_interrupts()?;
     let watch = clock::Watch::start(None);
-    let limits = Limits { replays: args.replays, scenario: !args.deviations_only };
+    let limits = Limits { replays: args.replays, scenario: !args.deviations_only, alone: !args.same_kinds };
     let line = terminal.line("{spinner} {msg}, {elapsed}");
     let mut interrupted = false;
     let mut listen = |progress: &Progress| {
@@ -74,6 +77,7 @@ fn progress_in_words(progress: &Progress) -> String {
     let Progress { phase, deviations, replays } = progress;
     match phase {
         Phase::Deviations => format!("{deviations} deviations left, {replays} replays"),
+        Phase::Alone => format!("{deviations} deviations left, single ones tried in their place, {replays} replays"),
         Phase::Scenario => format!("{deviations} deviations left, the scenario now, {replays} replays"),
         Phase::Check => format!("{deviations} deviations left, to be checked, {replays} replays"),
     }

@@ -1,9 +1,10 @@
 //! A subject for this room's own tests: its outcomes are arithmetic.
 
+use super::shrink::deviations::Oracle;
 use super::{Aim, Failure, Fingerprint, Player, Strike, Subject};
 use crate::check::Violation;
 use crate::history::{Event, Header, Phase, Record};
-use crate::kernel::{Span, Timestamp};
+use crate::kernel::{Name, Span, Timestamp};
 use crate::scenario::{Options, Outcome};
 use crate::sim::{Deviation, Fault, FaultKind, Schedule, SiteListing};
 
@@ -144,4 +145,27 @@ pub fn violation(invariant: &'static str, second: i64) -> Violation {
 /// An event at this microsecond.
 pub fn record(micros: u64) -> Record {
     Record { at: Timestamp::from_micros(micros as i64), event: Event::Phase(Phase::Chaos) }
+}
+
+/// Its sites are always there; it fails while one of the cores is all there.
+#[derive(Debug)]
+pub(crate) struct Cores {
+    /// The sites of every schedule.
+    pub(crate) sites: Vec<SiteListing>,
+    /// What fails, each by the sites that must be struck.
+    pub(crate) cores: Vec<Vec<&'static str>>,
+}
+
+impl Oracle for Cores {
+    type Stop = ();
+    fn fails(&mut self, list: &[Deviation]) -> Result<Option<Vec<Deviation>>, ()> {
+        let there = |site: &&str| list.iter().any(|deviation| *deviation.site == **site);
+        Ok(self.cores.iter().any(|core| core.iter().all(there)).then(|| list.to_vec()))
+    }
+    fn sites(&mut self, _: &[Deviation]) -> Result<Vec<SiteListing>, ()> {
+        Ok(self.sites.clone())
+    }
+    fn workers(&self) -> Vec<Name> {
+        Vec::new()
+    }
 }

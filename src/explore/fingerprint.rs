@@ -2,7 +2,7 @@
 
 use super::Cause;
 use crate::scenario::Outcome;
-use crate::sim::FaultKind;
+use crate::sim::{Deviation, FaultKind};
 
 /// What was broken, and what struck last before it broke. Two failures whose shrunk schedules have the same fingerprint
 /// are taken for one. Of a schedule that is not shrunk the second half says little: much in it has no part in the
@@ -30,17 +30,20 @@ impl std::fmt::Display for Strike {
     }
 }
 
+impl Strike {
+    /// What a deviation is, wherever it strikes.
+    pub fn of(deviation: &Deviation) -> Strike {
+        Strike { fault: deviation.fault.kind(), call: call_of(&deviation.site).to_owned() }
+    }
+}
+
 impl Fingerprint {
     /// The fingerprint of an outcome that broke a promise.
     ///
     /// Deviations stand in the order in which they came about, and none of a minimal list came about after the break: what
     /// is later than the break has no part in it.
     pub fn of(outcome: &Outcome) -> Fingerprint {
-        let strike = |deviation: &crate::sim::Deviation| Strike {
-            fault: deviation.fault.kind(),
-            call: call_of(&deviation.site).to_owned(),
-        };
-        Fingerprint { cause: Cause::of(outcome), last: outcome.deviations.last().map(strike) }
+        Fingerprint { cause: Cause::of(outcome), last: outcome.deviations.last().map(Strike::of) }
     }
 }
 

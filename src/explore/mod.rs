@@ -187,7 +187,7 @@ impl Cause {
     }
 }
 
-/// `billing#1` and `billing#2` are of the kind `billing`; an effect, a run and a message of a run, known by their ids, are
+/// `billing#1`, `billing#2` and `billing/ann#1` are of the kind `billing`; an effect, a run and a message of a run, known by their ids, are
 /// of the kinds `effect`, `run` and `message`; what else begins with a number is of its own kind.
 fn subject_kind(subject: &str) -> &str {
     const EFFECT_DIGITS: usize = 16;
@@ -198,7 +198,8 @@ fn subject_kind(subject: &str) -> &str {
         RUN_DIGITS if subject[RUN_DIGITS..].starts_with('.') => return "message",
         _ => {}
     }
-    let end = subject.find(|letter: char| letter.is_ascii_digit() || letter == '#').unwrap_or(subject.len());
+    let is_end = |letter: char| letter.is_ascii_digit() || letter == '#' || letter == '/';
+    let end = subject.find(is_end).unwrap_or(subject.len());
     let kind = subject[..end].trim_end_matches(|letter: char| !letter.is_alphanumeric());
     if kind.is_empty() { subject } else { kind }
 }
@@ -227,7 +228,8 @@ mod tests {
     fn the_kind_of_a_subject_is_what_two_occurrences_share() {
         let cases = [
             ("billing#1", "billing"),
-            ("billing/ann", "billing/ann"),
+            ("billing/ann", "billing"),
+            ("hand/boss#1.0#1", "hand"),
             ("message order-3", "message order"),
             ("w2.0", "w"),
             ("0196bfed", "0196bfed"),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Style, counted, deviation, outcome};
+use crate::explore::exhaust::Covered;
 use crate::explore::in_words;
 use crate::explore::shrink::Shrunk;
 use crate::scenario::{AgentType, Code, Scenario};
@@ -45,6 +46,17 @@ impl Report<'_> {
             return text;
         }
         line("deviations", &format!("{} of {} left, {}", shrunk.after, shrunk.before, self.minimality()));
+        if let Some(several) = shrunk.stands_for {
+            let several = format!("stands in for {several} others, of which none could be dropped");
+            line("", &format!("{several}; with --same-kinds they stay"));
+        }
+        if let Some(Covered { planned, played }) = shrunk.singles {
+            let of_all = if played == planned { String::new() } else { format!(", of {planned} there are") };
+            line(
+                "alone",
+                &format!("none of {} breaks it so{of_all}", counted(played, "single deviation", "single deviations")),
+            );
+        }
         line("scenario", &size(self.scenario, &shrunk.scenario));
         let replays = counted(shrunk.replays, "replay", "replays");
         line("played", &format!("{replays} in {:.2} s", self.took.as_secs_f64()));
@@ -68,7 +80,7 @@ impl Report<'_> {
     }
 
     /// The report as a document: `scenario`, `seed`, `fingerprint` (`invariant`, `subject_kind`, `last`), `before`,
-    /// `after`, `replays`, `seconds`, `minimal`, `reproduced`, `interrupted`, `deviations` (each with `words`), `digest`,
+    /// `after`, `replays`, `seconds`, `minimal`, `singles` (`planned`, `played`; nothing where fewer than two are left), `stands_for`, `reproduced`, `interrupted`, `deviations` (each with `words`), `digest`,
     /// `file`.
     pub fn document(&self) -> Value {
         let shrunk = self.shrunk;
@@ -90,6 +102,8 @@ impl Report<'_> {
             "replays": shrunk.replays,
             "seconds": self.took.as_secs_f64(),
             "minimal": shrunk.minimal,
+            "singles": shrunk.singles.map(|singles| json!({ "planned": singles.planned, "played": singles.played })),
+            "stands_for": shrunk.stands_for,
             "reproduced": shrunk.reproduced,
             "interrupted": self.interrupted,
             "deviations": deviations.collect::<Vec<_>>(),

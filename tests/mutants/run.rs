@@ -78,9 +78,7 @@ fn judge_all(wanted: &[String]) -> io::Result<bool> {
     let sound = workshop.path().join("sound");
     fs::copy(build(&copy, &target)?, &sound)?;
     fs::remove_dir_all(&copy)?;
-    println!(
-        "| mutant | exhaust: killed by | after | s | sweep: killed by | after | s | deviations | least | replays | what |"
-    );
+    println!("| mutant | what is planted | exhaust | after | s | seeds | after | s | deviations | least | replays |");
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     let mut all = true;
     for mutant in &mutants {
@@ -108,15 +106,15 @@ fn tell(mutant: &Mutant, verdict: &Verdict) -> bool {
     let fewest = least.map_or("—".to_owned(), |least| least.to_string());
     let replays_so = replays.map_or("—", |replays| if replays { "yes" } else { "**no**" });
     println!(
-        "| {} | {} | {} | {} | {} | {} | {} | {sizes} | {fewest} | {replays_so} | {} |",
+        "| `{}` | {} | {} | {} | {} | {} | {} | {} | {sizes} | {fewest} | {replays_so} |",
         mutant.name,
+        mutant.what,
         killer(exhaust),
         after(exhaust),
         seconds(exhaust),
         killer(sweep),
         after(sweep),
         seconds(sweep),
-        mutant.what
     );
     let killers: Vec<&String> = [exhaust, sweep].into_iter().filter_map(|kill| kill.by.as_ref()).collect();
     let is_least = match (shrunk, least) {

@@ -70,7 +70,7 @@ fn without(list: &[Deviation], place: usize) -> Vec<Deviation> {
     [&list[..place], &list[place + 1..]].concat()
 }
 
-/// Drops one deviation if the others fail without it at other leases; whether one could be dropped so.
+/// Drops deviations of `current` while the others fail without them at other leases; whether some could be dropped so.
 fn drop_and_move<O: Oracle>(oracle: &mut O, current: &mut Vec<Deviation>) -> Result<bool, O::Stop> {
     for place in 0..current.len() {
         let rest = without(current, place);

@@ -2,8 +2,9 @@
 //!
 //! - `ddmin`: drops what a list does not need.
 //! - `anchor`: finds the site of a deviation again after what came before it was dropped.
-//! - `elsewhere`: tries the same kinds of fault at other sites, fewer of them.
+//! - `elsewhere`: puts fewer of the same kinds together anew, at other sites.
 //! - `values`: simpler values of a fault.
+//! - `alone`: tries every single deviation of the calm run in place of several.
 //! - `deviations`: these in turn, until nothing changes.
 //! - `edits`, `scenario`: smaller documents, and which of them keep the failure.
 //! - `trial`: plays what they ask for, none twice, and tells whether the failure is the same.
@@ -11,6 +12,7 @@
 //! Two failures are the same while their [`Cause`] is. Nothing here is drawn at random: the same failure is shrunk to
 //! the same minimum.
 
+mod alone;
 mod anchor;
 mod ddmin;
 pub(crate) mod deviations;
@@ -20,13 +22,22 @@ mod scenario;
 mod trial;
 mod values;
 
+use self::alone::alone;
 use self::deviations::{Oracle, is_minimal, minimize};
+use self::elsewhere::{anew, of_kinds};
 use self::trial::{Account, Stop, Target, Trial};
 use super::contain::contain;
+use super::exhaust::Covered;
 use super::{Aim, Cause, Failure, Fingerprint, Panic, Player};
 use crate::scenario::write::{bare, regression};
 use crate::scenario::{Options, Outcome, Runner, Scenario};
 use crate::sim::{Deviation, Schedule};
+
+/// The most single deviations that are tried in place of several. Of more an even share is taken.
+const SINGLES_MOST: usize = 5_000;
+
+/// The most schedules that are played to find two deviations in place of more.
+const PAIRS_MOST: usize = 20_000;
 
 /// How much may be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,11 +46,15 @@ pub struct Limits {
     pub replays: u64,
     /// Whether the scenario is made smaller, too, once its deviations are few.
     pub scenario: bool,
+    /// Whether one deviation of any kind may stand in for several: the failure becomes as small as its cause allows, perhaps
+    /// for another reason. Where known failures of the cause are told by their last deviation, none may: else what is
+    /// known would hide what is not.
+    pub alone: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { replays: 10_000, scenario: true }
+        Limits { replays: 30_000, scenario: true, alone: true }
     }
 }
 
@@ -48,6 +63,8 @@ impl Default for Limits {
 pub enum Phase {
     /// The deviations.
     Deviations,
+    /// The deviations: single ones are tried in place of several.
+    Alone,
     /// The scenario.
     Scenario,
     /// Nothing more: that it is minimal is checked.
@@ -84,6 +101,11 @@ pub struct Shrunk {
     pub replays: u64,
     /// Whether every list that lacks one of the deviations was played, and none fails in the same way.
     pub minimal: bool,
+    /// Where two or more are left: how many of the schedules of one deviation that `exhaust` would play of the scenario of
+    /// the minimum were played. None of them fails in the same way.
+    pub singles: Option<Covered>,
+    /// Where one deviation stands in for several of which none could be dropped: how many these were.
+    pub stands_for: Option<usize>,
     /// Whether the deviations of the failure that was given, played as a list, fail as it did. If not, nothing was made
     /// smaller, and the rest is what the list gave.
     pub reproduced: bool,
@@ -109,19 +131,32 @@ pub fn shrink(
     let start = Progress { phase: Phase::Deviations, deviations: before, replays: 0 };
     let mut account = Account { limits, listener: progress, progress: start };
     let mut best = Best::of(scenario, failure);
+    best.alone = limits.alone && !aim.known.asks_for_minimum(&scenario.name, target.cause());
     let reproduced = match best.make_smaller(&target, &mut account) {
         Ok(()) | Err(Stop::Spent) => best.reproduced,
         Err(Stop::Panicked(panic)) => return Err(panic),
     };
     let replays = account.progress.replays;
-    let Best { scenario, deviations, minimal, .. } = best;
+    let Best { scenario, deviations, minimal, singles, stands_for, .. } = best;
     let scenario = regression(&scenario, &deviations, &target.cause().invariant);
     let schedule = Schedule::Fixed(deviations.clone());
     let mut outcome = contain(|| Runner::new(&scenario).examine(&schedule, Options::default()))?;
     aim.apply(&mut outcome);
     let fingerprint = Fingerprint::of(&outcome);
     let after = deviations.len();
-    Ok(Shrunk { scenario, outcome, deviations, fingerprint, before, after, replays, minimal, reproduced })
+    Ok(Shrunk {
+        scenario,
+        outcome,
+        deviations,
+        fingerprint,
+        before,
+        after,
+        replays,
+        minimal,
+        singles,
+        stands_for,
+        reproduced,
+    })
 }
 
 /// The smallest failure so far.
@@ -130,6 +165,9 @@ struct Best {
     deviations: Vec<Deviation>,
     reproduced: bool,
     minimal: bool,
+    alone: bool,
+    singles: Option<Covered>,
+    stands_for: Option<usize>,
 }
 
 impl Best {
@@ -139,6 +177,9 @@ impl Best {
             deviations: failure.outcome.deviations.clone(),
             reproduced: false,
             minimal: false,
+            alone: false,
+            singles: None,
+            stands_for: None,
         }
     }
 
@@ -146,12 +187,42 @@ impl Best {
         let mut trial = Trial::new(&self.scenario, target, account);
         let Some(taken) = trial.fails(&self.deviations)? else { return Ok(()) };
         (self.deviations, self.reproduced) = (taken, true);
-        minimize(&mut trial, &mut self.deviations)?;
-        trial.account.enter(Phase::Check);
-        self.minimal = is_minimal(&mut trial, &self.deviations)?;
-        if account.limits.scenario {
-            scenario::make_smaller(self, target, account)?;
+        self.make_fewer(&mut trial)?;
+        loop {
+            if account.limits.scenario {
+                scenario::make_smaller(self, target, account)?;
+            }
+            let left = self.deviations.len();
+            if left < 3 || !self.alone {
+                return Ok(());
+            }
+            account.enter(Phase::Alone);
+            let mut trial = Trial::new(&self.scenario, target, account);
+            if !anew(&mut trial, &of_kinds(&self.deviations), 2, PAIRS_MOST, &mut self.deviations)? {
+                return Ok(());
+            }
+            (self.stands_for, self.minimal, self.singles) = (Some(left), false, None);
+            self.make_fewer(&mut trial)?;
         }
-        Ok(())
+    }
+
+    /// Makes the deviations of its scenario, which `trial` plays, few and simple, and checks that none can be dropped.
+    fn make_fewer(&mut self, trial: &mut Trial<'_, '_>) -> Result<(), Stop> {
+        loop {
+            trial.account.enter(Phase::Deviations);
+            minimize(trial, &mut self.deviations)?;
+            trial.account.enter(Phase::Check);
+            self.minimal = is_minimal(trial, &self.deviations)?;
+            let left = self.deviations.len();
+            if left < 2 || !self.alone {
+                return Ok(());
+            }
+            trial.account.enter(Phase::Alone);
+            self.singles = alone(trial, self.scenario.runtime.lease, SINGLES_MOST, &mut self.deviations)?;
+            if self.singles.is_some() {
+                return Ok(());
+            }
+            (self.stands_for, self.minimal) = (Some(left), false);
+        }
     }
 }

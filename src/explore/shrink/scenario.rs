@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::anchor::Reach;
-use super::deviations::{Oracle, is_minimal, key, minimize, moved};
+use super::deviations::{Oracle, key, moved};
 use super::edits::offer_all;
 use super::trial::{Account, Stop, Target, Trial};
 use super::{Best, Phase};
@@ -38,12 +38,9 @@ pub(super) fn make_smaller(best: &mut Best, target: &Target, account: &mut Accou
         if !changed {
             return Ok(());
         }
-        account.enter(Phase::Deviations);
         let before = best.deviations.clone();
         let mut trial = Trial::new(&best.scenario, target, account);
-        minimize(&mut trial, &mut best.deviations)?;
-        trial.account.enter(Phase::Check);
-        best.minimal = is_minimal(&mut trial, &best.deviations)?;
+        best.make_fewer(&mut trial)?;
         if same(&before, &best.deviations) {
             return Ok(());
         }
@@ -65,7 +62,7 @@ fn take(best: &mut Best, edited: Value, target: &Target, account: &mut Account<'
     if !best.deviations.is_empty() && (taken.is_empty() || trial.fails(&[])?.is_some()) {
         return Ok(false);
     }
-    (best.scenario, best.deviations, best.minimal) = (scenario, taken, false);
+    (best.scenario, best.deviations, best.minimal, best.singles) = (scenario, taken, false, None);
     Ok(true)
 }
 
