@@ -244,6 +244,12 @@ fn a_list_of_deviations_is_replayed_and_one_that_never_comes_up_is_stale() {
     assert_eq!(told.code, Some(0), "{}{}", told.out, told.err);
     assert_eq!(told.document()["deviations"][0]["site"], json!(nearest));
     assert_eq!(told.document()["stale"], json!([]));
+    let mut healed = listed(&nearest);
+    healed["faults"] = json!({ "until": "+1us" });
+    place.write("healed.json", &healed);
+    let told = place.run("replay healed.json");
+    assert_eq!(told.code, Some(2), "{}", told.out);
+    assert!(told.err.contains("came up only after the world had healed"), "{}", told.err);
 }
 
 /// Errors: the arguments, and what is said.

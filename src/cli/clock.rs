@@ -41,6 +41,12 @@ impl Watch {
         self.started.elapsed()
     }
 
+    /// A watch for the next of so many parts of the work that are left: it has its even share of the time that is left.
+    pub(super) fn share(&self, parts: usize) -> Watch {
+        let parts = u32::try_from(parts.max(1)).unwrap_or(u32::MAX);
+        Watch::start(self.limit.map(|limit| limit.saturating_sub(self.elapsed()) / parts))
+    }
+
     /// Whether the work is to end.
     pub(super) fn halt(&self) -> Option<Halt> {
         if interrupted() {

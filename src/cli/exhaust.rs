@@ -40,7 +40,7 @@ pub(super) struct Args {
     /// order.
     #[arg(long, value_name = "N", default_value_t = 0)]
     around: u16,
-    /// Work for so long at most, over all scenarios.
+    /// Work for so long at most, over all scenarios: each has an even share of what is left.
     #[arg(long, value_name = "SPAN", value_parser = parse_time)]
     budget: Option<Span>,
     /// Play also the pairs whose world is in the state of an earlier one as the second deviation strikes.
@@ -65,14 +65,16 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     clock::catch_interrupts()?;
     let watch = clock::Watch::start(args.budget.map(|span| Duration::from_micros(span.as_micros().unsigned_abs())));
     let mut worst = Exit::Held;
-    for subject in loaded.iter().filter(|loaded| loaded.scenario.deviations.is_none()) {
-        let exit = one(args, terminal, subject, &watch)?;
+    let (listed, free): (Vec<Loaded>, Vec<Loaded>) =
+        loaded.into_iter().partition(|loaded| loaded.scenario.deviations.is_some());
+    for (nth, subject) in free.iter().enumerate() {
+        let exit = one(args, terminal, subject, &watch.share(free.len() - nth))?;
         worst = worst.max(exit);
         if exit == Exit::Interrupted || (args.fail_fast && exit != Exit::Held) {
             break;
         }
     }
-    for listed in loaded.iter().filter(|loaded| loaded.scenario.deviations.is_some()) {
+    for listed in &listed {
         terminal.note(&format!("{}: it lists its deviations; it is left out", listed.path.display()));
     }
     Ok(worst)
@@ -93,6 +95,7 @@ fn one(args: &Args, terminal: &Terminal, loaded: &Loaded, watch: &clock::Watch) 
     let mut found = Findings::default();
     for (place, world) in worlds.iter().enumerate() {
         let scenario = &world.scenario;
+        let watch = watch.share(worlds.len() - place);
         let told = scenario.latencies.map_or_else(|| name.to_owned(), |seed| format!("{name} with latencies {seed}"));
         let panicked = |panic| Stop::Panicked { what: format!("{told} with the calm schedule"), panic };
         let plan = Plan::of(scenario).map_err(panicked)?;

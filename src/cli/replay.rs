@@ -124,6 +124,13 @@ fn in_words(compared: Compared, violates: Option<&Name>, style: Style) -> String
 }
 
 pub(super) fn stale_in_words(stale: &Stale) -> String {
+    if stale.healed {
+        let site = &stale.missing;
+        return format!(
+            "the file is stale: the site `{site}` came up only after the world had healed, where nothing strikes; \
+             `until` in `faults` says when that is"
+        );
+    }
     let mut text = format!("the file is stale: the site `{}` never came up", stale.missing);
     if let Some(nearest) = &stale.nearest {
         let _ = write!(text, "; the nearest that did is `{nearest}`");
@@ -132,5 +139,5 @@ pub(super) fn stale_in_words(stale: &Stale) -> String {
 }
 
 fn stale_document(stale: &Stale) -> serde_json::Value {
-    json!({ "site": stale.missing, "nearest": stale.nearest })
+    json!({ "site": stale.missing, "nearest": stale.nearest, "healed": stale.healed })
 }

@@ -40,10 +40,9 @@ impl Shrink<'_> {
         let bar = self.terminal.line("{spinner} {elapsed} {msg}");
         let mut files = Vec::new();
         for (nth, failure) in wanted.iter().enumerate() {
-            let left = self.budget.saturating_sub(watch.elapsed());
-            let share = left / u32::try_from(wanted.len() - nth).unwrap_or(u32::MAX);
+            let share = watch.share(wanted.len() - nth);
             let what = format!("shrinking failure {} of {}", nth + 1, wanted.len());
-            files.extend(self.file(failure, share, &|told| bar.set_message(format!("{what}{told}"))));
+            files.extend(self.file(failure, &share, &|told| bar.set_message(format!("{what}{told}"))));
         }
         bar.finish_and_clear();
         files
@@ -53,11 +52,10 @@ impl Shrink<'_> {
         &self.loaded[failure.subject].scenario
     }
 
-    /// The file of a failure: the smallest that is found in `time`, else the failure as it is.
-    fn file(&self, failure: &Failure, time: Duration, tell: &dyn Fn(&str)) -> Option<FileLine> {
+    /// The file of a failure: the smallest that is found till `watch` halts it, else the failure as it is.
+    fn file(&self, failure: &Failure, watch: &Watch, tell: &dyn Fn(&str)) -> Option<FileLine> {
         let scenario = self.scenario(failure);
         let name = failure::file_name(&scenario.name, failure);
-        let watch = Watch::start(Some(time));
         let mut listener = |progress: &Progress| {
             tell(&format!(": {} deviations left, {} replays", progress.deviations, progress.replays));
             watch.halt().is_none()

@@ -132,6 +132,7 @@ pub fn held() -> Outcome {
         moments: Default::default(),
         not_judged: Vec::new(),
         sites: Vec::new(),
+        healed: Vec::new(),
         stale: Vec::new(),
     }
 }

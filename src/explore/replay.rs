@@ -26,6 +26,8 @@ pub struct Stale {
     pub missing: Name,
     /// The site of this replay whose name is nearest.
     pub nearest: Option<Name>,
+    /// Whether the site did come up, but only after the world had healed, where nothing strikes.
+    pub healed: bool,
 }
 
 /// Plays the deviations `list`; `trace` hears every event.
@@ -41,10 +43,14 @@ pub fn replay(
     let mut outcome =
         contain(|| subject.player().examine(&schedule, Options { sites: true, trace, ..Options::default() }))?;
     let sites: Vec<Name> = std::mem::take(&mut outcome.sites).into_iter().map(|site| site.name).collect();
-    let stale = outcome.stale.iter().map(|deviation| Stale {
-        nearest: nearest(deviation.missing(&outcome.deviations), sites.iter()).cloned(),
-        missing: deviation.missing(&outcome.deviations).clone(),
-        deviation: deviation.clone(),
+    let stale = outcome.stale.iter().map(|deviation| {
+        let missing = deviation.missing(&outcome.deviations);
+        Stale {
+            nearest: nearest(missing, sites.iter()).cloned(),
+            healed: outcome.healed.contains(missing),
+            missing: missing.clone(),
+            deviation: deviation.clone(),
+        }
     });
     Ok(Replayed { stale: stale.collect(), outcome })
 }
@@ -67,6 +73,9 @@ mod tests {
         let replayed = replay(&fake, &list, None).expect("it does not panic");
         assert!(!replayed.outcome.held());
         let nearest = Some("w1 / lease 0 / append".into());
-        assert_eq!(replayed.stale, [Stale { deviation: list[1].clone(), missing: list[1].site.clone(), nearest }]);
+        assert_eq!(
+            replayed.stale,
+            [Stale { deviation: list[1].clone(), missing: list[1].site.clone(), nearest, healed: false }]
+        );
     }
 }

@@ -64,6 +64,8 @@ pub struct Outcome {
     pub not_judged: Vec<&'static str>,
     /// The sites that came up, where they were asked for.
     pub sites: Vec<SiteListing>,
+    /// The names of those that came up after healing, where nothing strikes, if sites were asked for.
+    pub healed: Vec<Name>,
 }
 
 impl Outcome {
@@ -220,6 +222,7 @@ impl Runner {
             covered: bench.checker.covered().clone(),
             not_judged: bench.checker.not_judged(),
             sites: remains.sites,
+            healed: remains.healed,
         }
     }
 

@@ -119,6 +119,8 @@ pub(super) struct Decider {
     event: Option<Event>,
     /// The sites that came up, where somebody wants to know.
     pub listing: Option<Vec<SiteListing>>,
+    /// The names of those that came up since the world healed, where somebody wants to know.
+    pub healed: Vec<Name>,
     /// The world's state at the site that comes up next, where it is known.
     pub state: Option<u128>,
 }
@@ -149,6 +151,7 @@ impl Decider {
             met: Vec::new(),
             event: None,
             listing: list.then(Vec::new),
+            healed: Vec::new(),
             state: None,
         }
     }
@@ -211,6 +214,9 @@ impl Decider {
     /// What happens at a site; `words` makes its name, which is only needed when something does.
     pub fn decide(&mut self, place: &Place<'_>, words: &Words<'_>, name: impl FnOnce() -> Name) -> Option<Fault> {
         if !self.on {
+            if self.listing.is_some() {
+                self.healed.push(name());
+            }
             return None;
         }
         let key = place.site.key();

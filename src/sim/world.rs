@@ -79,6 +79,8 @@ pub struct Remains {
     pub stale: Vec<Deviation>,
     /// The sites that came up, where they were asked for.
     pub sites: Vec<SiteListing>,
+    /// The names of those that came up after healing, where nothing strikes.
+    pub healed: Vec<Name>,
     /// Leases that ran out.
     pub lost_leases: u32,
     /// The store at the end.
@@ -123,6 +125,7 @@ pub fn play(
         stale: core.decider.stale(schedule),
         deviations: std::mem::take(&mut core.decider.taken),
         sites: core.decider.listing.take().unwrap_or_default(),
+        healed: std::mem::take(&mut core.decider.healed),
         lost_leases: core.lost_leases,
         aliases: core.aliases.names(),
         store: std::mem::replace(&mut core.memory, Memory::new(setup.store.clone())),
