@@ -60,10 +60,40 @@ fn more_schedules_cover_more() {
 
 #[test]
 fn a_floor_that_is_not_reached_ends_with_1() {
-    for (arguments, code) in [("--floor 1%", 0), ("--floor 100%", 1), ("--require-sometimes", 1), ("--floor 101%", 2)] {
+    let cases = [
+        ("--floor 1%", 0),
+        ("--floor 100%", 1),
+        ("--floor 101%", 2),
+        ("--require-sometimes", 1),
+        ("--require-sometimes=crash-in-intent,zombie-refused", 0),
+        ("--require-sometimes=crash-in-intent,poisoned", 1),
+        ("--require-sometimes=crash-in-intend", 2),
+    ];
+    for (arguments, code) in cases {
         let output = coverage(&format!("{CHARGE} {arguments}"));
         assert_eq!(output.status.code(), Some(code), "{arguments}: {}", text(&output.stderr));
     }
     assert!(text(&coverage(&format!("{CHARGE} --floor 100%")).stdout).contains("at least 100 % must be covered"));
     assert_eq!(document(&format!("{CHARGE} --floor 100% --json"))["enough"], json!(false));
+    let err = coverage("--require-sometimes=crash-in-intend").stderr;
+    assert!(text(&err).contains("did you mean `crash-in-intent`?"), "{}", text(&err));
+}
+
+#[test]
+fn what_is_broken_ends_with_1_unless_it_is_known() {
+    let place = tempfile::tempdir().expect("a directory for the test");
+    let path = place.path().join("known.json");
+    let entry = |invariant: &str, subject: Value| json!({ "scenario": "double-charge", "invariant": invariant, "subject": subject, "reason": "a ticket" });
+    let known = [
+        entry("effect-idempotent-once", Value::Null),
+        entry("expectation", json!("effect stripe.charge happened at most 1")),
+        entry("expectation", json!("effect email.send happened at most 1")),
+    ];
+    let arguments = "tests/data/double-charge.json --seeds 100";
+    assert_eq!(coverage(arguments).status.code(), Some(1));
+    for (listed, code) in [(&known[..1], 1), (&known[..], 0)] {
+        std::fs::write(&path, json!(listed).to_string()).expect("it can be written");
+        let output = coverage(&format!("{arguments} --known {}", path.display()));
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stdout));
+    }
 }

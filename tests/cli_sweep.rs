@@ -285,7 +285,16 @@ fn only_one_invariant_counts_where_one_is_asked_for() {
 fn known_failures_break_nothing_and_one_that_did_not_come_up_is_told() {
     let place = Place::new();
     let entry = |invariant: &str| json!({ "scenario": "twice", "invariant": invariant, "reason": "a ticket" });
-    place.write("known.json", &json!([entry("effect-idempotent-once"), entry("log-dense")]));
+    let charged = json!({
+        "scenario": "twice", "invariant": "expectation", "subject": "effect stripe.charge happened at most 1",
+        "reason": "the same"
+    });
+    // What is known hides nothing else that the same schedules break.
+    place.write("known.json", &json!([entry("effect-idempotent-once")]));
+    let told = place.must("sweep --seeds 400 --known known.json --out unlisted", 1);
+    assert!(told.out.contains("FAILED twice · expectation · effect stripe.charge happened at most 1"), "{}", told.out);
+    place.must("merge unlisted --known known.json", 1);
+    place.write("known.json", &json!([entry("effect-idempotent-once"), entry("log-dense"), charged]));
     let told = place.must("sweep --seeds 400 --known known.json --fail-fast --junit report.xml", 0);
     assert!(told.out.contains("KNOWN twice · effect-idempotent-once"), "{}", told.out);
     assert!(told.out.contains("known: a ticket") && told.out.contains("no new violation"), "{}", told.out);
@@ -294,9 +303,84 @@ fn known_failures_break_nothing_and_one_that_did_not_come_up_is_told() {
     assert!(place.read("report.xml").contains("failures=\"0\""));
     place.must("merge reports/results.jsonl --known known.json", 0);
     place.must("merge reports/results.jsonl", 1);
-    place.write("known.json", &json!([{ "scenario": "twice", "invariant": "log-dense" }]));
-    let told = place.must("sweep --known known.json", 2);
-    assert!(told.err.contains("known.json: missing field `reason`"), "{}", told.err);
+    let wrong = [
+        (json!({ "scenario": "twice", "invariant": "log-dense" }), "known.json: missing field `reason`"),
+        (json!({ "scenario": "twice", "invariant": "expectation", "reason": "r" }), "names no `subject`"),
+        (
+            json!({ "scenario": "twice", "invariant": "log-dense", "last": "a crash", "reason": "r" }),
+            "`last` is `a crash`",
+        ),
+    ];
+    for (entry, told) in wrong {
+        place.write("known.json", &json!([entry]));
+        let err = place.must("sweep --known known.json", 2).err;
+        assert!(err.contains(told), "{err}");
+    }
+    place.write("known.json", &json!([{ "scenario": "twize", "invariant": "log-dense", "reason": "r" }]));
+    let told = place.must("sweep --known known.json --seeds 1", 0);
+    assert!(told.err.contains("known failures of `twize`: no scenario"), "{}", told.err);
+}
+
+#[test]
+fn the_calm_schedule_is_judged_by_every_shard_and_told_once() {
+    let place = Place::new();
+    let unsaid = |document: &mut Value| document["expect_calm"] = json!([{ "effect": "stripe.charge", "happened": 2 }]);
+    place.write("scenarios/sound.json", &scenario("sound", unsaid));
+    fs::remove_file(place.path("scenarios/twice.json")).expect("it is there");
+    let told = place.must("sweep --seeds 100 --out whole", 1);
+    assert!(told.out.contains("1 schedule, first with the calm schedule"), "{}", told.out);
+    let command = told.out.lines().find_map(|line| line.trim().strip_prefix("chronodrome "));
+    assert_eq!(command, Some("run scenarios/sound.json"));
+    place.must(command.expect("a command"), 1);
+    for number in 1..=3 {
+        place.must(&format!("sweep --seeds 100 --shard {number}/3 --out parts"), 1);
+    }
+    let whole = place.must("merge whole --complete --out o", 1).out;
+    assert_eq!(place.must("merge parts --complete --out o", 1).out, whole);
+    assert!(whole.contains("100 schedules of 1 scenario"), "{whole}");
+    let known = json!({
+        "scenario": "sound", "invariant": "expectation", "subject": "effect stripe.charge happened 2", "reason": "r"
+    });
+    place.write("known.json", &json!([known]));
+    place.must("sweep --seeds 100 --known known.json", 0);
+}
+
+#[test]
+fn a_regression_stands_beside_the_scenario_that_it_is_of() {
+    let place = Place::new();
+    let document = place.must("sweep --seeds 400 --json", 1).document();
+    let file = first_failure(&document)["file"].as_str().expect("a file").to_owned();
+    fs::copy(place.path(&file), place.path("scenarios/kept.json")).expect("it is there");
+    let told = place.must("sweep --seeds 10 --out kept", 1);
+    assert!(told.out.contains("FAILED kept · effect-idempotent-once"), "{}", told.out);
+    place.must("merge kept", 1);
+    place.write("scenarios/again.json", &scenario("sound", |_| ()));
+    assert!(place.must("sweep --seeds 10", 2).err.contains("has the name `sound`, too"));
+}
+
+#[test]
+fn nothing_that_is_read_is_written_over_and_what_was_found_is_told_whatever_cannot_be_written() {
+    let place = Place::new();
+    let twice = place.read("scenarios/twice.json");
+    for arguments in [
+        "run scenarios/twice.json --trace scenarios/twice.json",
+        "explain scenarios/twice.json --seed 8 --trace scenarios/twice.json",
+        "shrink scenarios/twice.json --seed 8 --out scenarios/twice.json",
+        "sweep --seeds 10 --junit scenarios/twice.json",
+        "sweep --seeds 10 --junit reports/results.jsonl",
+    ] {
+        let told = place.must(arguments, 2);
+        assert!(told.err.contains("would be written over: name another file"), "{arguments}: {}", told.err);
+        assert_eq!(place.read("scenarios/twice.json"), twice);
+    }
+    let told = place.must("sweep --seeds 10 --junit nowhere/report.xml", 2);
+    assert!(told.err.contains("nowhere/report.xml: it cannot be written") && told.out.is_empty(), "{}", told.err);
+    place.must("sweep --seeds 10 --out o", 1);
+    let told = place.must("sweep --seeds 10 --out o --only log-dense", 2);
+    assert!(told.err.contains("give another directory with --out"), "{}", told.err);
+    place.write("file", &json!({}));
+    let told = place.must("exhaust scenarios/twice.json --out file", 2);
+    assert!(told.out.contains("FAILED effect-idempotent-once"), "{}{}", told.out, told.err);
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn where_two_are_left_every_schedule_of_one_that_exhaust_plays_was_played() {
     let scenario = scenario(&document);
     let aim = Aim { only: Some("expectation".into()), ..Aim::default() };
     let mut failure = failure(&scenario, 10, |outcome| !outcome.expectations[0].held);
-    aim.apply(&mut failure.outcome);
+    aim.apply(&scenario.name, &mut failure.outcome);
     let limits = Limits { scenario: false, ..Limits::default() };
     let shrunk = shrink(&scenario, &failure, &aim, &limits, &mut |_| true).expect("no world panics");
     assert!(shrunk.minimal);
@@ -155,7 +155,7 @@ fn a_broken_expectation_is_shrunk_with_what_it_missed_staying_the_same() {
     assert_eq!((shrunk.after, &*shrunk.fingerprint.cause.invariant), (1, "expectation"));
     assert_eq!(shrunk.scenario.document["expect"], json!([{ "agent": "billing", "ends": "completed" }]));
     assert!(shrunk.scenario.run(&Schedule::Fixed(Vec::new())).held(), "the calm schedule still holds");
-    assert_eq!(shrunk.scenario.violates, None);
+    assert_eq!(shrunk.scenario.violates.as_deref(), Some(&*shrunk.fingerprint.cause.subject_kind));
 }
 
 /// A plan that comes late is approved before it is there. Without the plan there would be nothing to approve at all, and

@@ -3,12 +3,14 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use super::sweep::{parse_seeds, parse_time};
+use super::sweep::{load_known, parse_seeds, parse_time};
 use super::terminal::Terminal;
 use super::{Exit, Stop, clock, cores};
+use crate::check::Sometimes;
 use crate::explore::coverage::Coverage;
+use crate::explore::replay::nearest;
 use crate::explore::sweep::Sweep;
-use crate::explore::{Halt, Subject, files};
+use crate::explore::{Aim, Halt, Subject, files};
 use crate::kernel::Span;
 use crate::report::coverage::Report;
 
@@ -19,7 +21,8 @@ use crate::report::coverage::Report;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   chronodrome coverage
-  chronodrome coverage scenarios --seeds 5000 --floor 80% --require-sometimes")]
+  chronodrome coverage scenarios --seeds 5000 --floor 80%
+  chronodrome coverage --require-sometimes=crash-in-intent,zombie-refused")]
 pub(super) struct Args {
     /// Scenario files, or directories of them.
     #[arg(default_value = "scenarios", value_name = "PATH")]
@@ -36,15 +39,35 @@ pub(super) struct Args {
     /// End with 1 if fewer of the possible cells are covered.
     #[arg(long, value_name = "PERCENT", default_value = "0%", value_parser = parse_floor)]
     floor: u64,
-    /// End with 1 if a property was never reached.
-    #[arg(long)]
-    require_sometimes: bool,
+    /// End with 1 if one of these properties was never reached; without names, any that there is (`list` names them).
+    #[arg(long, value_name = "NAME,…", num_args = 0..=1, require_equals = true, value_delimiter = ',',
+          default_missing_value = ALL, value_parser = parse_property)]
+    require_sometimes: Vec<Property>,
+    /// Failures that are known, as `sweep` takes them; what is broken besides ends it with 1.
+    #[arg(long, value_name = "FILE")]
+    known: Option<PathBuf>,
     /// Name every cell that was not covered.
     #[arg(long)]
     all: bool,
     /// Print one JSON document and nothing else.
     #[arg(long)]
     json: bool,
+}
+
+/// What stands for every property.
+const ALL: &str = "all";
+
+/// A property that must be reached; none is every one.
+type Property = Option<Sometimes>;
+
+fn parse_property(name: &str) -> Result<Property, String> {
+    let named = Sometimes::ALL.iter().copied().find(|what| what.as_str() == name);
+    if named.is_some() || name == ALL {
+        return Ok(named);
+    }
+    let names: Vec<&str> = Sometimes::ALL.iter().map(|what| what.as_str()).collect();
+    let nearest = nearest(name, names.iter()).copied().unwrap_or(ALL);
+    Err(format!("no property has this name; did you mean `{nearest}`?"))
 }
 
 /// A percentage, in millionths.
@@ -66,7 +89,8 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     clock::catch_interrupts()?;
     let subjects: Vec<&dyn Subject> = loaded.iter().map(|loaded| &loaded.scenario as &dyn Subject).collect();
     let jobs = args.jobs.map_or_else(cores, usize::from);
-    let sweep = Sweep { seeds: args.seeds.clone(), jobs, ..Sweep::default() };
+    let aim = Aim { known: load_known(args.known.as_deref())?, ..Aim::default() };
+    let sweep = Sweep { seeds: args.seeds.clone(), jobs, aim, ..Sweep::default() };
     let mut progress = terminal.progress(subjects.iter().map(|subject| subject.name()).collect(), args.time);
     let done = sweep.run(&subjects, &mut |news| progress.hear(news));
     progress.finish();
@@ -75,8 +99,10 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
         let panicked = |panic| Stop::Panicked { what: format!("{} with the calm schedule", subject.name()), panic };
         coverage.add_calm(*subject).map_err(panicked)?;
     }
-    let (floor_ppm, require_sometimes) = (args.floor, args.require_sometimes);
-    let report = Report { coverage: &coverage, floor_ppm, require_sometimes, all: args.all };
+    let all = args.require_sometimes.contains(&None);
+    let required = Sometimes::ALL.iter().copied().filter(|what| all || args.require_sometimes.contains(&Some(*what)));
+    let required: Vec<Sometimes> = required.collect();
+    let report = Report { coverage: &coverage, floor_ppm: args.floor, required: &required, all: args.all };
     if args.json {
         terminal.print_json(&report.document())?;
     } else {
@@ -89,7 +115,7 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     Ok(match done.halted {
         _ if done.findings.divergence.is_some() => Exit::Nondeterministic,
         Some(Halt::Interrupt) => Exit::Interrupted,
-        _ if coverage.failing > 0 || !report.enough() => Exit::Violated,
+        _ if done.findings.violated() || !report.enough() => Exit::Violated,
         _ => Exit::Held,
     })
 }

@@ -116,13 +116,16 @@ fn one(args: &Args, terminal: &Terminal, loaded: &Loaded, watch: &clock::Watch) 
             break;
         }
     }
-    let files = failures::write(&args.out, &worlds, &found, terminal)?;
+    // What was found is told, whatever cannot be written.
+    let written = failures::write(&args.out, &worlds, &found, terminal);
+    let (files, written) = written.map_or_else(|stop| (failures::Files::new(), Err(stop)), |files| (files, Ok(())));
     let report = Report { scenario: name, starts: &starts, files: &files };
     if args.json {
         terminal.print_json(&report.document())?;
     } else {
         terminal.print(&report.text(terminal.style))?;
     }
+    written?;
     Ok(starts.iter().map(|start| exit(&start.done)).max().unwrap_or(Exit::Held))
 }
 

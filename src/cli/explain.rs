@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::output::spare;
 use super::run::{TraceWriter, schedule};
 use super::terminal::Terminal;
 use super::{Exit, Stop, clock};
@@ -44,6 +45,7 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     let loaded = files::load(&args.file)?;
     let scenario = &loaded.scenario;
     let schedule = schedule(&loaded, args.seed)?;
+    args.trace.iter().try_for_each(|trace| spare(trace, [&*args.file]))?;
     clock::catch_interrupts()?;
     let watch = clock::Watch::start(None);
     let explained = explain(scenario, &schedule, &mut |_: News| watch.halt())

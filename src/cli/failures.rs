@@ -55,5 +55,5 @@ pub(super) fn fails_alike(path: &Path, cause: &Cause) -> Result<bool, Stop> {
     let panicked = |panic| Stop::Panicked { what: format!("the replay of {}", path.display()), panic };
     let replayed = played.map_err(panicked)?;
     let failure = Failure { subject: 0, schedule: Schedule::Fixed(list), outcome: replayed.outcome };
-    Ok(replayed.stale.is_empty() && !failure.outcome.held() && failure.cause() == *cause)
+    Ok(replayed.stale.is_empty() && !failure.outcome.held() && cause.is_in(&failure.outcome))
 }

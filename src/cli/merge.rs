@@ -1,9 +1,9 @@
 //! `merge`: the result lines of many sweeps as one report.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::sweep::{exit, load_known, write_junit};
+use super::sweep::{exit, load_known, open_junit, write_junit};
 use super::terminal::Terminal;
 use super::{Exit, Stop, results, shrinking};
 use crate::explore::results::{Line, Summary, SummaryError};
@@ -55,16 +55,19 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
         }
         lines.extend(read.lines);
     }
+    let read: Vec<&Path> = files.iter().flatten().map(PathBuf::as_path).chain(args.known.as_deref()).collect();
+    let junit = open_junit(args.junit.as_deref(), &read)?;
     let summary = Summary::of(&lines, &known).map_err(|error| refusal(&error, &places))?;
-    shrinking::write(&args.out, summary.files())?;
+    let written = shrinking::write(&args.out, summary.files());
     let directory = args.out.display().to_string();
     let report = Report { summary: &summary, took: None, halted: None, directory: Some(&directory), agents: &[] };
-    write_junit(args.junit.as_deref(), &report)?;
+    let junit = write_junit(junit, &report);
     if args.json {
         terminal.print_json(&report.document())?;
     } else {
         terminal.print(&report.text(terminal.style))?;
     }
+    written.and(junit)?;
     if args.complete && !summary.complete() {
         terminal.complain("schedules that were to be played are missing");
         return Ok(exit(&summary, None).max(Exit::WrongInput));

@@ -13,6 +13,7 @@ mod failures;
 mod list;
 mod merge;
 mod new;
+mod output;
 mod profile;
 mod replay;
 mod results;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
+use super::output::spare;
 use super::run::TraceWriter;
 use super::terminal::Terminal;
 use super::{Exit, Stop};
@@ -13,6 +14,7 @@ use crate::explore::{Subject, files};
 use crate::history::Record;
 use crate::kernel::Name;
 use crate::report::{Style, outcome};
+use crate::scenario::Outcome;
 use crate::sim::Schedule;
 
 /// Plays the deviations that a file lists, and nothing else.
@@ -66,6 +68,7 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     let list = scenario.deviations.clone().ok_or_else(|| {
         Stop::Usage(format!("{path}: it lists no `deviations`: there is nothing to replay; `run` plays a scenario"))
     })?;
+    args.trace.iter().try_for_each(|trace| spare(trace, [&*args.file]))?;
     let mut writer = match &args.trace {
         Some(trace) => Some(TraceWriter::create(trace, scenario.player().as_ref())?),
         None => None,
@@ -104,9 +107,15 @@ fn compare(violates: Option<&Name>, replayed: &Replayed) -> Compared {
     match violates {
         _ if outcome.held() => Compared::Held,
         None => Compared::Violated,
-        Some(named) if outcome.violations.iter().any(|found| *found.invariant == **named) => Compared::Still,
+        Some(named) if broken(outcome).any(|promise| *promise == **named) => Compared::Still,
         Some(_) => Compared::Differently,
     }
+}
+
+/// The promises that an outcome breaks: invariants, and the texts of expectations.
+fn broken(outcome: &Outcome) -> impl Iterator<Item = &str> {
+    let missed = outcome.expectations.iter().filter(|expectation| !expectation.held);
+    outcome.violations.iter().map(|found| found.invariant).chain(missed.map(|expectation| &*expectation.text))
 }
 
 fn in_words(compared: Compared, violates: Option<&Name>, style: Style) -> String {

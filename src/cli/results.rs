@@ -67,7 +67,16 @@ impl ResultsFile {
         let unwritable = |error| Stop::Unwritable { path: path.clone(), error };
         std::fs::create_dir_all(directory).map_err(unwritable)?;
         let mut found = if path.exists() { read(&path)? } else { ReadLines::default() };
-        if found.lines.iter().any(|line| matches!(line, Line::Sweep(other) if is_of_others(sweep, other))) {
+        let sweeps =
+            || found.lines.iter().filter_map(|line| if let Line::Sweep(other) = line { Some(other) } else { None });
+        if let Some(other) = sweeps().find(|other| other.only != sweep.only) {
+            let of = other.only.as_deref().unwrap_or("every promise");
+            let path = path.display();
+            return Err(Stop::Usage(format!(
+                "{path}: it holds results about {of} alone: give another directory with --out"
+            )));
+        }
+        if sweeps().any(|other| is_of_others(sweep, other)) {
             terminal.note(&format!(
                 "{}: begun anew; what it held is of other scenarios or of another build",
                 path.display()
@@ -83,6 +92,11 @@ impl ResultsFile {
         }
         file.append([Line::Sweep(sweep.clone())]);
         Ok(file)
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Writes lines that are not there yet. That it cannot is told by [`ResultsFile::finish`].
@@ -108,8 +122,8 @@ impl ResultsFile {
 /// Whether the results of two sweeps cannot stand in one file.
 fn is_of_others(sweep: &SweepLine, other: &SweepLine) -> bool {
     let changed = |scenario: &crate::explore::results::ScenarioEntry| {
-        sweep.scenarios.iter().any(|own| own.name == scenario.name && own.id != scenario.id)
+        sweep.scenarios.iter().any(|own| own.is_at(scenario) && own.id != scenario.id)
     };
-    let of_sweep = |line: &SweepLine| (line.format, line.written_by.clone(), line.only.clone());
+    let of_sweep = |line: &SweepLine| (line.format, line.written_by.clone());
     of_sweep(sweep) != of_sweep(other) || other.scenarios.iter().any(changed)
 }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use super::output::spare;
 use super::terminal::Terminal;
 use super::{Exit, Stop};
 use crate::explore::contain::contain;
@@ -38,6 +39,7 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     let loaded = files::load(&args.scenario)?;
     let schedule = schedule(&loaded, args.seed)?;
     let name = &loaded.scenario.name;
+    args.trace.iter().try_for_each(|trace| spare(trace, [&*loaded.path]))?;
     let outcome = play(&loaded.scenario, &schedule, args.trace.as_deref())?;
     if args.json {
         terminal.print_json(&outcome::document(name, &schedule, &outcome))?;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::output::spare;
 use super::terminal::Terminal;
 use super::{Exit, Stop, clock, failures, run};
 use crate::explore::in_words;
@@ -10,7 +11,7 @@ use crate::explore::shrink::{Limits, Phase, Progress, Shrunk, shrink};
 use crate::explore::{Aim, Failure, Loaded, files};
 use crate::report::failure::file_name;
 use crate::report::shrink::Report;
-use crate::scenario::write;
+use crate::scenario::{Scenario, write};
 use crate::sim::Schedule;
 
 /// Makes a failure as small as it gets, and writes the file that plays it again.
@@ -47,7 +48,11 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     let loaded = files::load(&args.scenario)?;
-    let Some(failure) = failure(args, &loaded, terminal)? else { return Ok(Exit::WrongInput) };
+    let Some(mut failure) = failure(args, &loaded, terminal)? else { return Ok(Exit::WrongInput) };
+    let aim = aim(&loaded.scenario, &mut failure);
+    if loaded.scenario.deviations.is_none() {
+        args.out.iter().try_for_each(|out| spare(out, [&*loaded.path]))?;
+    }
     clock::catch_interrupts()?;
     let watch = clock::Watch::start(None);
     let limits = Limits { replays: args.replays, scenario: !args.deviations_only, alone: !args.same_kinds };
@@ -58,7 +63,7 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
         interrupted |= watch.halt().is_some();
         !interrupted
     };
-    let shrunk = shrink(&loaded.scenario, &failure, &Aim::default(), &limits, &mut listen);
+    let shrunk = shrink(&loaded.scenario, &failure, &aim, &limits, &mut listen);
     line.finish_and_clear();
     let took = watch.elapsed();
     let shrunk = shrunk.map_err(|panic| Stop::Panicked { what: format!("{}, shrunk", loaded.scenario.name), panic })?;
@@ -81,6 +86,18 @@ fn progress_in_words(progress: &Progress) -> String {
         Phase::Scenario => format!("{deviations} deviations left, the scenario now, {replays} replays"),
         Phase::Check => format!("{deviations} deviations left, to be checked, {replays} replays"),
     }
+}
+
+/// What the file says was broken, if it still is; else whatever is. The failure is no other one from now on.
+fn aim(scenario: &Scenario, failure: &mut Failure) -> Aim {
+    let named = Aim { only: scenario.violates.as_deref().map(ToOwned::to_owned), ..Aim::default() };
+    let mut outcome = failure.outcome.clone();
+    named.apply(&scenario.name, &mut outcome);
+    if outcome.held() {
+        return Aim::default();
+    }
+    failure.outcome = outcome;
+    named
 }
 
 /// Plays what is to be shrunk. None where a listed site never came up, which `terminal` is told.

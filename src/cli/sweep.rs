@@ -1,9 +1,11 @@
 //! `sweep`: many seeds over many scenarios.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::output::{Output, spare};
 use super::results::ResultsFile;
 use super::shrinking::{self, Shrink};
 use super::terminal::Terminal;
@@ -107,6 +109,7 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     let loaded = files::load_all(&args.paths)?;
     one_of_each_name(&loaded)?;
     let aim = Aim { only: only(args.only.as_deref())?, known: load_known(args.known.as_deref())? };
+    note_unknown(&aim.known, &loaded, terminal);
     clock::catch_interrupts()?;
     let (seeds, time) = extent(args.seeds.as_ref(), args.time);
     let jobs = args.jobs.map_or_else(cores, usize::from);
@@ -117,6 +120,8 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
         subjects.iter().zip(&paths).map(|(subject, path)| Swept { subject: *subject, path }).collect();
     let mut recorder = Recorder::new(&sweep, &swept);
     let mut file = ResultsFile::open(&args.out, recorder.sweep(), terminal)?;
+    let read: Vec<&Path> = loaded.iter().map(|loaded| &*loaded.path).chain(args.known.as_deref()).collect();
+    let junit = open_junit(args.junit.as_deref(), &[&read[..], &[file.path()]].concat())?;
 
     let mut progress = terminal.progress(subjects.iter().map(|subject| subject.name()).collect(), time);
     let done = sweep.run(&subjects, &mut |news| {
@@ -141,25 +146,29 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     file.append(made.iter().cloned());
     lines.extend(made);
     let summary = Summary::of(&lines, &sweep.aim.known).map_err(|error| Stop::Usage(error.to_string()))?;
-    shrinking::write(&args.out, summary.files())?;
+    let written = shrinking::write(&args.out, summary.files());
 
     let halted = if clock::interrupted() { Some(Halt::Interrupt) } else { done.halted };
     let directory = args.out.display().to_string();
     let report = Report { summary: &summary, took: Some(took), halted, directory: Some(&directory), agents: &[] };
-    write_junit(args.junit.as_deref(), &report)?;
+    // What was found is told, whatever cannot be written.
+    let junit = write_junit(junit, &report);
+    let finished = file.finish(halted.map(Halt::as_str));
     if args.json {
         terminal.print_json(&report.document())?;
     } else {
         terminal.print(&report.text(terminal.style))?;
     }
-    file.finish(halted.map(Halt::as_str))?;
+    written.and(junit).and(finished)?;
     Ok(exit(&summary, halted))
 }
 
-/// Results are told by the names of scenarios.
+/// Results are told by the names of scenarios; only those of regressions by their files: each has the name of the scenario
+/// that it is of.
 fn one_of_each_name(loaded: &[Loaded]) -> Result<(), Stop> {
-    for (place, one) in loaded.iter().enumerate() {
-        if let Some(other) = loaded[..place].iter().find(|other| other.scenario.name == one.scenario.name) {
+    let named: Vec<&Loaded> = loaded.iter().filter(|loaded| loaded.scenario.deviations.is_none()).collect();
+    for (place, one) in named.iter().enumerate() {
+        if let Some(other) = named[..place].iter().find(|other| other.scenario.name == one.scenario.name) {
             let (path, other, name) = (one.path.display(), other.path.display(), &one.scenario.name);
             return Err(Stop::Usage(format!("{path}: {other} has the name `{name}`, too")));
         }
@@ -181,10 +190,27 @@ pub(super) fn load_known(path: Option<&Path>) -> Result<Known, Stop> {
     Known::load(path).map_err(|error| Stop::Usage(error.to_string()))
 }
 
+/// Tells of known failures that are of no scenario here: of others, or of one whose name is mistyped.
+fn note_unknown(known: &Known, loaded: &[Loaded], terminal: &Terminal) {
+    let is_here = |name: &str| loaded.iter().any(|loaded| *loaded.scenario.name == *name);
+    let elsewhere: BTreeSet<&str> =
+        known.entries().iter().map(|entry| &*entry.scenario).filter(|name| !is_here(name)).collect();
+    if !elsewhere.is_empty() {
+        let names = elsewhere.into_iter().collect::<Vec<_>>().join("`, `");
+        terminal.note(&format!("known failures of `{names}`: no scenario that is swept has this name"));
+    }
+}
+
+/// Where a JUnit report is to be written, if one is wanted: over none of the files that are read.
+pub(super) fn open_junit(path: Option<&Path>, read: &[&Path]) -> Result<Option<Output>, Stop> {
+    let Some(path) = path else { return Ok(None) };
+    spare(path, read.iter().copied())?;
+    Output::open(path).map(Some)
+}
+
 /// Writes a JUnit report, if one is wanted.
-pub(super) fn write_junit(path: Option<&Path>, report: &Report<'_>) -> Result<(), Stop> {
-    let Some(path) = path else { return Ok(()) };
-    std::fs::write(path, junit::xml(report)).map_err(|error| Stop::Unwritable { path: path.to_owned(), error })
+pub(super) fn write_junit(output: Option<Output>, report: &Report<'_>) -> Result<(), Stop> {
+    output.map_or(Ok(()), |output| output.write(&junit::xml(report)))
 }
 
 /// The gravest of what was found.

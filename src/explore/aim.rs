@@ -8,6 +8,7 @@ use super::replay::nearest;
 use super::{Cause, REPLAY_INVARIANTS};
 use crate::check::INVARIANTS;
 use crate::scenario::Outcome;
+use crate::sim::FaultKind;
 
 /// The name that failed expectations of a scenario go by, where an invariant is asked for.
 pub const EXPECTATION: &str = "expectation";
@@ -15,20 +16,33 @@ pub const EXPECTATION: &str = "expectation";
 /// Which failures count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Aim {
-    /// Only what breaks this invariant (or [`EXPECTATION`]); none for everything.
+    /// Only what breaks this: an invariant, [`EXPECTATION`] for whatever is expected, or the text of one expectation; none
+    /// for everything.
     pub only: Option<String>,
     /// What is known, and does not end an exploration.
     pub known: Known,
 }
 
 impl Aim {
-    /// Takes from an outcome what does not count.
-    pub fn apply(&self, outcome: &mut Outcome) {
-        let Some(only) = &self.only else { return };
-        outcome.violations.retain(|violation| violation.invariant == only);
-        if only != EXPECTATION {
-            outcome.expectations.iter_mut().for_each(|expectation| expectation.held = true);
+    /// Takes from an outcome of a scenario what does not count: what is not asked for; and what is known, whatever came
+    /// last, where something is broken besides. So a known failure hides no other one of the same schedule.
+    pub fn apply(&self, scenario: &str, outcome: &mut Outcome) {
+        if let Some(only) = &self.only {
+            let counts = |cause: &Cause| cause.invariant == *only || cause.promise() == only;
+            keep(outcome, counts);
         }
+        let is_new = |cause: &Cause| self.known.covers(scenario, cause, None).is_none();
+        if !self.known.entries.is_empty() && Cause::all(outcome).any(|cause| is_new(&cause)) {
+            keep(outcome, is_new);
+        }
+    }
+}
+
+/// Takes from an outcome what it breaks besides this.
+fn keep(outcome: &mut Outcome, counts: impl Fn(&Cause) -> bool) {
+    outcome.violations.retain(|violation| counts(&Cause::of_violation(violation)));
+    for expectation in &mut outcome.expectations {
+        expectation.held |= !counts(&Cause::of_expectation(expectation));
     }
 }
 
@@ -102,6 +116,24 @@ pub enum KnownError {
         /// What and where.
         error: serde_json::Error,
     },
+    /// It says nothing of an expectation but that one is broken.
+    #[error("{}: a known `expectation` of `{scenario}` names no `subject`: the text of the expectation, as a report has it \
+             (`effect card.charge happened at most 1`); without it every new failure would be known", path.display())]
+    Subject {
+        /// The file.
+        path: PathBuf,
+        /// The scenario's name.
+        scenario: String,
+    },
+    /// It names a last deviation that is none.
+    #[error("{}: `last` is `{last}`; it is a kind of fault and a call, as a report has it: `crash × append tool.called`",
+            path.display())]
+    Last {
+        /// The file.
+        path: PathBuf,
+        /// What it names.
+        last: String,
+    },
     /// It names what there is not.
     #[error("{}: {error}", path.display())]
     Invariant {
@@ -136,6 +168,12 @@ impl Known {
         let entries = entries.map_err(|error| KnownError::Form { path: owned(), error })?;
         for entry in &entries {
             invariant_named(&entry.invariant).map_err(|error| KnownError::Invariant { path: owned(), error })?;
+            if entry.invariant == EXPECTATION && entry.subject.is_none() {
+                return Err(KnownError::Subject { path: owned(), scenario: entry.scenario.clone() });
+            }
+            if let Some(last) = entry.last.as_ref().filter(|last| !is_strike(last)) {
+                return Err(KnownError::Last { path: owned(), last: last.clone() });
+            }
         }
         Ok(Known::new(entries))
     }
@@ -168,6 +206,12 @@ impl KnownFailure {
         let subject = self.subject.as_deref().is_none_or(|subject| subject == cause.subject_kind);
         self.scenario == scenario && self.invariant == cause.invariant && subject
     }
+}
+
+/// Whether this is how a strike is written: a kind of fault and a call.
+fn is_strike(text: &str) -> bool {
+    let is_kind = |name: &str| FaultKind::ALL.iter().any(|kind| kind.as_str() == name);
+    text.split_once(" × ").is_some_and(|(kind, call)| is_kind(kind) && !call.is_empty())
 }
 
 #[cfg(test)]
@@ -257,9 +301,9 @@ mod tests {
         use super::super::fake;
         let mut outcome = fake::held();
         outcome.violations = vec![fake::violation("log-dense", 1), fake::violation("inbox-once", 2)];
-        Aim { only: Some("inbox-once".to_owned()), ..Aim::default() }.apply(&mut outcome);
+        Aim { only: Some("inbox-once".to_owned()), ..Aim::default() }.apply("any", &mut outcome);
         assert_eq!(outcome.violations.len(), 1);
-        Aim { only: Some(EXPECTATION.to_owned()), ..Aim::default() }.apply(&mut outcome);
+        Aim { only: Some(EXPECTATION.to_owned()), ..Aim::default() }.apply("any", &mut outcome);
         assert!(outcome.held());
     }
 }

@@ -8,7 +8,7 @@ use super::agree::recheck;
 use super::aim::Aim;
 use super::contain::contain;
 use super::pool::{Bench, Done, Merge};
-use super::{Cause, Divergence, Failure, Fingerprint, Group, News, Panic, Player, Sample, Subject};
+use super::{Cause, Divergence, Failure, Fingerprint, Group, Listener, News, Panic, Player, Sample, Subject};
 use crate::check::{Cells, Moments, Sometimes};
 use crate::kernel::Name;
 use crate::scenario::{Options, Outcome};
@@ -89,8 +89,8 @@ impl Tally {
 pub struct Finished {
     /// The subject's place in the list that was given.
     pub subject: usize,
-    /// The seeds from the first to the last that was played; empty where schedules have none. With shards only those
-    /// of the shard were played.
+    /// The seeds from the first to the last that was played; empty where schedules have none: the file's list, and the calm
+    /// one. With shards only those of the shard were played.
     pub seeds: Range<u64>,
     /// The counts.
     pub tally: Tally,
@@ -141,6 +141,11 @@ impl Findings {
             total.add(tally);
             total
         })
+    }
+
+    /// Whether something failed that is not known.
+    pub fn violated(&self) -> bool {
+        self.failures.values().any(|group| group.samples().iter().any(|sample| !sample.known))
     }
 
     pub(super) fn fail(&mut self, sample: Sample) {
@@ -222,6 +227,40 @@ fn play(player: &mut dyn Player, schedule: &Schedule, closely: bool) -> Outcome 
     Outcome { violations, ..outcome }
 }
 
+/// Plays the calm schedule of a subject closely, and notes what comes of it before all else; it is not counted among the
+/// schedules. The failure, if it is one of those that count.
+pub(super) fn judge_calm<'f>(
+    subject: &dyn Subject,
+    place: usize,
+    aim: &Aim,
+    found: &'f mut Findings,
+    listener: &mut Listener<'_>,
+) -> Option<&'f Sample> {
+    let schedule = Schedule::Calm;
+    match contain(|| subject.player().examine(&schedule, Options::default())) {
+        Ok(mut outcome) => {
+            aim.apply(subject.name(), &mut outcome);
+            if outcome.held() {
+                return None;
+            }
+            let failure = Failure { subject: place, schedule, outcome };
+            let cause = failure.cause();
+            let minimum = aim.known.asks_for_minimum(subject.name(), &cause);
+            let minimum = minimum.then(|| Fingerprint::of(&failure.outcome));
+            let known = aim.known.covers(subject.name(), &cause, None).is_some();
+            if !known {
+                listener(News::Failed(Box::new(failure.clone())));
+            }
+            found.fail(Sample { failure, minimum, known, order: 0 });
+            found.failures.get(&(place, cause)).map(|group| &group.samples()[0])
+        }
+        Err(panic) => {
+            found.broken.get_or_insert_with(|| Box::new(Broken { subject: place, schedule, panic }));
+            None
+        }
+    }
+}
+
 /// A schedule that is to be played again, and its place in the batch.
 struct Again {
     nth: usize,
@@ -252,7 +291,7 @@ impl<'a> Batch<'a, '_> {
                     break;
                 }
             };
-            self.aim.apply(&mut outcome);
+            self.aim.apply(subject.name(), &mut outcome);
             tally.count(&outcome);
             let stale = outcome.stale.iter().filter(|stale| self.is_stale(stale, &outcome));
             let sites: Vec<Name> = stale.map(|stale| stale.missing(&outcome.deviations).clone()).collect();
@@ -321,7 +360,7 @@ impl<'a> Batch<'a, '_> {
         let minimum = self.minimum(&failure, &cause);
         let last = minimum.as_ref().and_then(|minimum| minimum.last.as_ref()).map(ToString::to_string);
         let known = self.aim.known.covers(self.subject.name(), &cause, last.as_deref()).is_some();
-        if hand.told.insert((self.place, cause)) {
+        if !known && hand.told.insert((self.place, cause)) {
             bench.tell(News::Failed(Box::new(failure.clone())));
         }
         found.fail(Sample { failure, minimum, known, order: self.order + nth as u64 });

@@ -123,7 +123,7 @@ pub fn explain(subject: &dyn Subject, schedule: &Schedule, listener: &mut Listen
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ended {
     Held,
-    /// In the same way as the schedule that is explained.
+    /// What the schedule that is explained breaks first is broken.
     Same,
     Otherwise,
 }
@@ -156,7 +156,7 @@ impl Search<'_, '_> {
         self.variations += 1;
         Ok(Some(match outcome.held() {
             true => Ended::Held,
-            false if Cause::of(&outcome) == self.cause => Ended::Same,
+            false if self.cause.is_in(&outcome) => Ended::Same,
             false => Ended::Otherwise,
         }))
     }

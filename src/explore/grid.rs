@@ -7,6 +7,9 @@
 use std::ops::Range;
 use std::str::FromStr;
 
+/// What stands for the calm schedule in place of seeds: none, behind all that there are.
+pub(super) const CALM: Range<u64> = u64::MAX..u64::MAX;
+
 /// The most seeds of a block near 0.
 const NEAR_MOST: u64 = 64;
 /// A block far from 0 is no longer than this part of the seeds before it: results are told often, and the file that

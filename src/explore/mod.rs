@@ -41,9 +41,9 @@ pub use grid::{Shard, ShardError};
 pub use group::{Group, Sample};
 pub use pool::Halt;
 
-use crate::check::{Cells, Moments};
+use crate::check::{Cells, Moments, Violation};
 use crate::history::Header;
-use crate::scenario::{Options, Outcome, Runner, Scenario};
+use crate::scenario::{ExpectationResult, Options, Outcome, Runner, Scenario};
 use crate::sim::Deviation;
 use crate::sim::Schedule;
 
@@ -158,6 +158,19 @@ impl Failure {
     pub fn cause(&self) -> Cause {
         Cause::of(&self.outcome)
     }
+
+    /// The name of what is kept of it, a failure of `scenario`: what was broken and the schedule that broke it, in
+    /// characters that every file system takes.
+    pub fn name(&self, scenario: &str) -> String {
+        let Cause { invariant, .. } = self.cause();
+        let schedule = match &self.schedule {
+            Schedule::Calm => "calm".to_owned(),
+            Schedule::Seed(seed) => format!("seed-{seed}"),
+            Schedule::Fixed(_) => format!("digest-{}", self.outcome.digest.get(..12).unwrap_or("none")),
+        };
+        let plain = |letter: char| if letter.is_ascii_alphanumeric() || "-_".contains(letter) { letter } else { '-' };
+        format!("{scenario}-{invariant}-{schedule}").chars().map(plain).collect()
+    }
 }
 
 /// What was broken, without what differs between two occurrences of the same failure.
@@ -175,15 +188,45 @@ impl Cause {
         REPLAY_INVARIANTS.iter().any(|invariant| invariant.name == self.invariant)
     }
 
+    /// The promise by itself: the invariant, or the text of the expectation.
+    pub fn promise(&self) -> &str {
+        if self.invariant == aim::EXPECTATION { &self.subject_kind } else { &self.invariant }
+    }
+
+    /// Whether an outcome breaks this, whatever else it breaks.
+    pub fn is_in(&self, outcome: &Outcome) -> bool {
+        Cause::all(outcome).any(|cause| cause == *self)
+    }
+
+    /// All that an outcome breaks.
+    fn all(outcome: &Outcome) -> impl Iterator<Item = Cause> + '_ {
+        let missed = outcome.expectations.iter().filter(|expectation| !expectation.held);
+        outcome.violations.iter().map(Cause::of_violation).chain(missed.map(Cause::of_expectation))
+    }
+
     /// The earliest violation of an outcome, else the first expectation that does not hold.
     pub fn of(outcome: &Outcome) -> Cause {
         if let Some(first) = outcome.violations.iter().min_by_key(|violation| violation.at) {
-            let subject_kind = subject_kind(&first.subject).to_owned();
-            return Cause { invariant: first.invariant.to_owned(), subject_kind };
+            return Cause::of_violation(first);
         }
         let missed = outcome.expectations.iter().find(|expectation| !expectation.held);
-        let subject_kind = missed.map_or_else(String::new, |expectation| expectation.text.clone());
-        Cause { invariant: aim::EXPECTATION.to_owned(), subject_kind }
+        missed.map_or_else(|| Cause::expectation(""), Cause::of_expectation)
+    }
+
+    fn violation(invariant: &str, subject: &str) -> Cause {
+        Cause { invariant: invariant.to_owned(), subject_kind: subject_kind(subject).to_owned() }
+    }
+
+    fn expectation(text: &str) -> Cause {
+        Cause { invariant: aim::EXPECTATION.to_owned(), subject_kind: text.to_owned() }
+    }
+
+    fn of_violation(violation: &Violation) -> Cause {
+        Cause::violation(violation.invariant, &violation.subject)
+    }
+
+    fn of_expectation(expectation: &ExpectationResult) -> Cause {
+        Cause::expectation(&expectation.text)
     }
 }
 

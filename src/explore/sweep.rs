@@ -2,14 +2,16 @@
 //!
 //! The subjects take turns, a block of seeds each, so that a sweep that ends early has looked at all of them
 //! alike. A subject whose file lists its deviations has one schedule, whatever the seeds; the first shard plays it.
+//! Before all seeds the calm schedule of every other subject is judged, by every shard.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::aim::Aim;
-use super::batch::{Batch, Findings, Hand};
-use super::grid::{Shard, blocks};
-use super::pool::{Bench, Done, work_through};
-use super::{Halt, Listener, News, Subject};
+use super::batch::{Batch, Findings, Hand, judge_calm};
+use super::grid::{CALM, Shard, blocks};
+use super::pool::{Bench, Done, Merge, work_through};
+use super::{Finished, Group, Halt, Listener, News, Subject, Tally};
 use crate::sim::Schedule;
 
 /// What to sweep, and how.
@@ -50,9 +52,28 @@ impl Sweep {
         let plan = Plan { sweep: self, subjects, blocks: blocks(&self.seeds, self.shard.of) };
         let units = plan.rounds().saturating_mul(subjects.len() as u64);
         listener(News::Planned(plan.schedules()));
-        let (findings, halted) =
+        let calm = self.calm(subjects, listener);
+        if (self.fail_fast && calm.violated()) || calm.broken.is_some() {
+            return Swept { findings: calm, halted: None };
+        }
+        let (mut findings, halted) =
             work_through(self.jobs, units, Hand::default, |hand, unit, bench| plan.unit(hand, unit, bench), listener);
+        findings.merge(calm);
         Swept { findings, halted }
+    }
+
+    /// Judges the calm schedules. They are not counted: a bound on what seeds hide is of seeds alone.
+    fn calm(&self, subjects: &[&dyn Subject], listener: &mut Listener<'_>) -> Findings {
+        let mut found = Findings::default();
+        for (place, subject) in subjects.iter().enumerate().filter(|(_, subject)| subject.fixed().is_none()) {
+            let Some(sample) = judge_calm(*subject, place, &self.aim, &mut found, listener) else { continue };
+            let tally = Tally { failing: 1, ..Tally::default() };
+            let failures = BTreeMap::from([(sample.failure.cause(), Group::of(sample.clone()))]);
+            let finished = Finished { subject: place, seeds: CALM, tally: tally.clone(), failures };
+            listener(News::Finished(Box::new(finished)));
+            found.tallies.insert(place, tally);
+        }
+        found
     }
 
     /// The schedules of a subject that this sweep plays.
@@ -63,6 +84,9 @@ impl Sweep {
         }
     }
 }
+
+/// The order of the first schedule that is not calm.
+const AFTER_CALM: u64 = 1;
 
 struct Plan<'a, 'b> {
     sweep: &'b Sweep,
@@ -98,7 +122,7 @@ impl<'a> Plan<'a, '_> {
         let last_number = if subject.fixed().is_some() { 0 } else { sweep.seeds.end.saturating_sub(1) };
         let (aim, fail_fast) = (&sweep.aim, sweep.fail_fast);
         // No block that is ever played has so many seeds that two orders meet.
-        let order = unit.saturating_mul(1 << 32);
+        let order = unit.saturating_mul(1 << 32).saturating_add(AFTER_CALM);
         let batch = Batch { subject, place, aim, fail_fast, order, number: 0, last_number, may_wait: false };
         batch.play(hand, &schedules, bench)
     }

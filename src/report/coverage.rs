@@ -17,8 +17,8 @@ pub struct Report<'a> {
     pub coverage: &'a Coverage,
     /// How many cells must be covered, in millionths of those that are possible.
     pub floor_ppm: u64,
-    /// Whether every *sometimes* property must be reached.
-    pub require_sometimes: bool,
+    /// The *sometimes* properties that must be reached.
+    pub required: &'a [Sometimes],
     /// Whether every cell that was not covered is named, or those of each kind and phase are counted.
     pub all: bool,
 }
@@ -27,8 +27,13 @@ impl Report<'_> {
     /// Whether so much is exercised as must be.
     pub fn enough(&self) -> bool {
         let coverage = self.coverage;
-        let reached = !self.require_sometimes || coverage.never_reached().next().is_none();
-        coverage.share_ppm() >= self.floor_ppm && reached
+        coverage.share_ppm() >= self.floor_ppm && self.missed().is_empty()
+    }
+
+    /// What had to be reached and was not.
+    fn missed(&self) -> Vec<&'static str> {
+        let missed = self.required.iter().filter(|what| !self.coverage.reached.contains(what));
+        missed.map(|what| what.as_str()).collect()
     }
 
     /// The report for people.
@@ -50,8 +55,9 @@ impl Report<'_> {
             let floor = percent(self.floor_ppm as f64 / 1e6);
             let _ = writeln!(text, "{}: at least {floor} must be covered", style.bad("too little"));
         }
-        if self.require_sometimes && coverage.never_reached().next().is_some() {
-            let _ = writeln!(text, "{}: every property must be reached", style.bad("too little"));
+        let missed = self.missed();
+        if !missed.is_empty() {
+            let _ = writeln!(text, "{}: {} must be reached", style.bad("too little"), missed.join(", "));
         }
         text
     }

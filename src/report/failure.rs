@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::story::{Case, headline};
+use crate::explore::Failure;
 use crate::explore::results::{FileLine, Made};
-use crate::explore::{Cause, Failure};
 use crate::scenario::{self, Scenario};
 
 pub use crate::scenario::write::WRITTEN_BY;
@@ -12,7 +12,7 @@ pub use crate::scenario::write::WRITTEN_BY;
 /// The scenario that plays a failure of the scenario `of` again: its faults are replaced by the deviations that came about, and
 /// `violates` by what it broke. It plays the same without the seed.
 pub fn regression(of: &Scenario, failure: &Failure) -> Scenario {
-    scenario::write::regression(of, &failure.outcome.deviations, &failure.cause().invariant)
+    scenario::write::regression(of, &failure.outcome.deviations, failure.cause().promise())
 }
 
 /// The text of the file of a failure of the scenario `of`.
@@ -20,19 +20,9 @@ pub fn text(of: &Scenario, failure: &Failure) -> String {
     scenario::write::text(&regression(of, failure))
 }
 
-/// The name of a failure's file: what was broken and the schedule that broke it, in characters that every file
-/// system takes.
+/// The name of a failure's file.
 pub fn file_name(scenario: &str, failure: &Failure) -> String {
-    use crate::sim::Schedule;
-    let Cause { invariant, .. } = failure.cause();
-    let schedule = match &failure.schedule {
-        Schedule::Calm => "calm".to_owned(),
-        Schedule::Seed(seed) => format!("seed-{seed}"),
-        Schedule::Fixed(_) => format!("digest-{}", failure.outcome.digest.get(..12).unwrap_or("none")),
-    };
-    let plain = |letter: char| if letter.is_ascii_alphanumeric() || "-_".contains(letter) { letter } else { '-' };
-    let name: String = format!("{scenario}-{invariant}-{schedule}").chars().map(plain).collect();
-    format!("{name}.json")
+    format!("{}.json", failure.name(scenario))
 }
 
 /// A file with all that its maker gives it: the id of its scenario in lines, its name, and its story.

@@ -49,7 +49,7 @@ impl<'a> Case<'a> {
     }
 
     fn write(&self, text: &mut String) {
-        let (name, path) = (escaped(&self.scenario.name), escaped(&self.scenario.path));
+        let (name, path) = (escaped(self.scenario.shown()), escaped(&self.scenario.path));
         let _ = writeln!(text, "    <testcase name=\"{name}\" classname=\"{path}\">");
         for (tag, told) in [("failure", &self.failures), ("error", &self.errors)] {
             for [kind, headline, body] in told {

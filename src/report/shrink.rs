@@ -47,8 +47,7 @@ impl Report<'_> {
         }
         line("deviations", &format!("{} of {} left, {}", shrunk.after, shrunk.before, self.minimality()));
         if let Some(several) = shrunk.stands_for {
-            let several = format!("stands in for {several} others, of which none could be dropped");
-            line("", &format!("{several}; with --same-kinds they stay"));
+            line("", &format!("in place of {several} others, of which none could be dropped"));
         }
         if let Some(Covered { planned, played }) = shrunk.singles {
             let of_all = if played == planned { String::new() } else { format!(", of {planned} there are") };

@@ -40,7 +40,7 @@ impl Report<'_> {
         text.push('\n');
         let never = self.never_reached();
         if !never.is_empty() {
-            let _ = writeln!(text, "{} {}", style.notable("never reached:"), never.join(", "));
+            let _ = writeln!(text, "{} {}", style.notable("never reached:"), few(&never));
         }
         text.push_str(&self.totals());
         text.push_str(&self.troubles(style));
@@ -58,7 +58,7 @@ impl Report<'_> {
 
     fn table(&self, style: Style) -> String {
         let scenarios = &self.summary.scenarios;
-        let width = scenarios.iter().map(|scenario| scenario.name.chars().count()).max().unwrap_or(0).max(8);
+        let width = scenarios.iter().map(|scenario| scenario.shown().chars().count()).max().unwrap_or(0).max(8);
         let head = format!(
             "{:width$} {:>12} {:>11} {:>11} {:>9}",
             "scenario", "schedules", "deviations", "lost lease", "failing"
@@ -70,25 +70,25 @@ impl Report<'_> {
             let failing = if counts.failing > 0 { style.bad(&failing) } else { failing };
             let (mean, share) = (mean_deviations(counts), percent(lost_lease_share(counts)));
             let schedules = grouped(counts.schedules);
-            let _ = writeln!(text, "{:width$} {schedules:>12} {mean:>11.2} {share:>11} {failing}", scenario.name);
+            let _ = writeln!(text, "{:width$} {schedules:>12} {mean:>11.2} {share:>11} {failing}", scenario.shown());
         }
         text
     }
 
     fn failure(&self, failure: &FailureSummary, style: Style) -> String {
-        let name = &self.scenario(failure).name;
+        let (name, listed) = (self.scenario(failure).shown(), self.scenario(failure).listed);
         let word = if failure.is_known() { style.notable("KNOWN") } else { style.bad("FAILED") };
         let cause = &failure.cause;
         let mut text = format!("{word} {name} · {} · {}\n", cause.invariant, cause.subject_kind);
         let first = &failure.samples[0];
         let many = counted(failure.count, "schedule", "schedules");
-        let _ = writeln!(text, "  {many}, first with {}", sample_in_words(first));
+        let _ = writeln!(text, "  {many}, first with {}", sample_in_words(first, listed));
         if let Some(compared) = &failure.compared {
             let _ = writeln!(text, "  {}", compared_in_words(compared));
         }
         text.push_str(&broken(&first.failure, style));
         for sample in &failure.samples {
-            let _ = writeln!(text, "  {}: {}", sample_in_words(sample), deviations_in_words(sample));
+            let _ = writeln!(text, "  {}: {}", sample_in_words(sample, listed), deviations_in_words(sample));
             for line in sample.file.iter().flat_map(told) {
                 let _ = writeln!(text, "    {line}");
             }
@@ -124,7 +124,8 @@ impl Report<'_> {
         match (sample.file.as_ref().and_then(|file| self.path(file)), sample.failure.seed) {
             (Some(file), _) => format!("chronodrome replay {file}"),
             (None, Some(seed)) => format!("chronodrome run {path} --seed {seed}"),
-            (None, None) => format!("chronodrome replay {path}"),
+            (None, None) if self.scenario(failure).listed => format!("chronodrome replay {path}"),
+            (None, None) => format!("chronodrome run {path}"),
         }
     }
 
@@ -195,7 +196,7 @@ impl Report<'_> {
     }
 
     fn name<'a>(&'a self, id: &'a str) -> &'a str {
-        self.summary.scenarios.iter().find(|scenario| scenario.id == id).map_or(id, |scenario| &scenario.name)
+        self.summary.scenarios.iter().find(|scenario| scenario.id == id).map_or(id, ScenarioSummary::shown)
     }
 
     fn verdict(&self, style: Style) -> String {
@@ -388,8 +389,20 @@ pub(super) fn compared_in_words(compared: &Compared) -> String {
     text
 }
 
-fn sample_in_words(sample: &SampleSummary) -> String {
-    sample.failure.seed.map_or_else(|| "the listed deviations".to_owned(), |seed| format!("seed {seed}"))
+/// The most names that a report has in one line.
+const NAMES_MOST: usize = 12;
+
+/// The names, or where they are many how many: what a single scenario cannot reach is no news.
+fn few(names: &[&str]) -> String {
+    if names.len() <= NAMES_MOST {
+        return names.join(", ");
+    }
+    format!("{} of {} properties; `coverage` names them", names.len(), Sometimes::ALL.len())
+}
+
+fn sample_in_words(sample: &SampleSummary, listed: bool) -> String {
+    let without = if listed { "the listed deviations" } else { "the calm schedule" };
+    sample.failure.seed.map_or_else(|| without.to_owned(), |seed| format!("seed {seed}"))
 }
 
 fn deviations_in_words(sample: &SampleSummary) -> String {

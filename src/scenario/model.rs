@@ -283,7 +283,7 @@ pub struct Scenario {
     pub expect: Vec<Expectation>,
     /// What must hold in the calm schedule besides.
     pub expect_calm: Vec<Expectation>,
-    /// The invariant that a regression violated when it was written.
+    /// The promise that a regression broke when it was written: an invariant, or the text of an expectation.
     pub violates: Option<Name>,
     /// The version of chronodrome that wrote the file.
     pub written_by: Option<Name>,

@@ -15,13 +15,13 @@ use crate::sim::{Deviation, Tool};
 pub const WRITTEN_BY: &str = concat!("chronodrome ", env!("CARGO_PKG_VERSION"));
 
 /// `scenario` under exactly these deviations, its faults gone but for their `until`: it plays the same without rates and
-/// seed. `violates` is the invariant that is broken, or `expectation`, which files do not name. Its document has every
-/// default written out.
+/// seed. `violates` is the promise that is broken: an invariant, or the text of an expectation. Its document has every default
+/// written out.
 pub fn regression(scenario: &Scenario, deviations: &[Deviation], violates: &str) -> Scenario {
     let mut regression = scenario.clone();
     regression.faults.plans.clear();
     regression.deviations = Some(deviations.to_vec());
-    regression.violates = (violates != "expectation").then(|| violates.into());
+    regression.violates = Some(violates.into());
     regression.written_by = Some(WRITTEN_BY.into());
     regression.document = Json::new(document(&regression));
     regression
@@ -365,12 +365,5 @@ mod tests {
         insta::assert_snapshot!(layout::text(&json!({
             "users": document["users"], "inputs": document["inputs"], "agents": document["agents"], "expect": document["expect"]
         })));
-    }
-
-    #[test]
-    fn an_expectation_is_no_invariant_to_be_named() {
-        let scenario = &scenarios()[0];
-        assert_eq!(regression(scenario, &[], "expectation").violates, None);
-        assert!(regression(scenario, &[], "expectation").document.get("violates").is_none());
     }
 }

@@ -15,10 +15,10 @@ mod tests;
 pub use holds::TwoHolds;
 pub use pairs::Pairs;
 
-use super::batch::{Batch, Broken, Findings, Hand};
+use super::batch::{Batch, Findings, Hand, judge_calm};
 use super::contain::contain;
 use super::pool::{Bench, Done, Merge, work_through};
-use super::{Aim, Failure, Halt, Listener, News, Panic, Sample, Subject};
+use super::{Aim, Halt, Listener, News, Panic, Subject};
 use crate::kernel::Span;
 use crate::scenario::{Options, Outcome};
 use crate::sim::{Deviation, Schedule, SiteListing};
@@ -160,7 +160,7 @@ impl Plan {
             pairs: None,
             halted,
         };
-        search.judge_calm(&mut done.findings, listener);
+        judge_calm(subject, place, &search.aim, &mut done.findings, listener);
         if holds > 0 && !done.ends(how.fail_fast) {
             let (findings, covered, halted) = holds::one(&search, listener);
             done.findings.merge(findings);
@@ -234,22 +234,6 @@ impl<'a> Search<'a> {
         let (site, value) = self.singles[single];
         let site = &self.plan.sites[site];
         site.deviation(site.faults[value].clone())
-    }
-
-    /// Judges the calm run, its replays included.
-    fn judge_calm(&self, findings: &mut Findings, listener: &mut Listener<'_>) {
-        match contain(|| self.subject.player().examine(&Schedule::Calm, Options::default())) {
-            Ok(outcome) if outcome.held() => {}
-            Ok(outcome) => {
-                let failure = Failure { subject: self.place, schedule: Schedule::Calm, outcome };
-                listener(News::Failed(Box::new(failure.clone())));
-                findings.fail(Sample { failure, minimum: None, known: false, order: 0 });
-            }
-            Err(panic) => {
-                let broken = Broken { subject: self.place, schedule: Schedule::Calm, panic };
-                findings.broken.get_or_insert_with(|| Box::new(broken));
-            }
-        }
     }
 
     /// All of two, after those of one.

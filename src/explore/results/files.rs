@@ -57,19 +57,25 @@ fn smallest(
         return Ok(None);
     }
     let how = Shrinking { replays: shrunk.replays, minimal: shrunk.minimal };
-    made(failure, aim, &shrunk.scenario, Some(how)).map(Some)
+    made(scenario, failure, aim, &shrunk.scenario, Some(how)).map(Some)
 }
 
 /// The failure with all its deviations.
 fn as_it_is(scenario: &Scenario, failure: &Failure, aim: &Aim) -> Result<Option<Made>, Panic> {
     let cause = failure.cause();
-    let file = write::regression(scenario, &failure.outcome.deviations, &cause.invariant);
-    let made = made(failure, aim, &file, None)?;
+    let file = write::regression(scenario, &failure.outcome.deviations, cause.promise());
+    let made = made(scenario, failure, aim, &file, None)?;
     let alike = made.outcome.stale.is_empty() && !made.outcome.held() && Fingerprint::of(&made.outcome).cause == cause;
     Ok(alike.then_some(made))
 }
 
-fn made(failure: &Failure, aim: &Aim, file: &Scenario, shrunk: Option<Shrinking>) -> Result<Made, Panic> {
+fn made(
+    of: &Scenario,
+    failure: &Failure,
+    aim: &Aim,
+    file: &Scenario,
+    shrunk: Option<Shrinking>,
+) -> Result<Made, Panic> {
     let list = file.deviations.clone().unwrap_or_default();
     let mut records = Vec::new();
     let (header, mut outcome) = contain(|| {
@@ -79,7 +85,7 @@ fn made(failure: &Failure, aim: &Aim, file: &Scenario, shrunk: Option<Shrinking>
         let outcome = crate::explore::Player::examine(&mut runner, &Schedule::Fixed(list.clone()), options);
         (runner.header(), outcome)
     })?;
-    aim.apply(&mut outcome);
+    aim.apply(&of.name, &mut outcome);
     let cause = failure.cause();
     let file = FileLine {
         of: String::new(),

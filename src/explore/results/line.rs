@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::explore::grid::longest_block;
+use crate::explore::grid::{CALM, longest_block};
 use crate::explore::{Cause, Fingerprint, Group, Shard, Tally};
 use crate::sim::Deviation;
 
@@ -75,13 +75,22 @@ pub struct ScenarioEntry {
     pub listed: bool,
 }
 
+impl ScenarioEntry {
+    /// Whether both stand for the same scenario, in whatever version: they have one name, and where they list their
+    /// deviations, one file.
+    pub fn is_at(&self, other: &ScenarioEntry) -> bool {
+        self.name == other.name && self.listed == other.listed && (!self.listed || self.path == other.path)
+    }
+}
+
 /// Some schedules of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BatchLine {
     /// The scenario's id.
     pub of: String,
-    /// The first seed and one past the last; both 0 where the scenario lists its deviations.
+    /// The first seed and one past the last. Both are 0 where the scenario lists its deviations, and both the greatest
+    /// number for the calm schedule, which is told only where it fails, and counts as a failure alone.
     pub seeds: [u64; 2],
     /// Of these seeds only those of this shard.
     pub shard: [u64; 2],
@@ -252,6 +261,14 @@ pub struct FailureLine {
     pub missed: Vec<Missed>,
     /// The digest of the history.
     pub digest: String,
+}
+
+impl FailureLine {
+    /// All that it tells to be broken.
+    pub(super) fn causes(&self) -> impl Iterator<Item = Cause> + '_ {
+        let violated = self.broken.iter().map(|broken| Cause::violation(&broken.invariant, &broken.subject));
+        violated.chain(self.missed.iter().map(|missed| Cause::expectation(&missed.text)))
+    }
 }
 
 /// A violation in a line.
@@ -467,15 +484,15 @@ impl BatchLine {
     /// Whether it can be what a sweep played and counted.
     fn check(&self) -> Result<(), &'static str> {
         let [start, end] = self.seeds;
-        let listed = start == end;
-        // The one schedule of a scenario that lists its deviations has no seed.
-        let schedules = if listed { 1 } else { self.shard().count(&(start..end)) };
+        let calm = self.seeds == [CALM.start, CALM.end];
+        // The one schedule of a scenario that lists its deviations has no seed, and neither has the calm one.
+        let schedules = if start < end { self.shard().count(&(start..end)) } else { u64::from(!calm) };
         let causes = self.failing.iter().fold(0, |sum: u64, failing| sum.saturating_add(failing.count));
         if end - start > longest_block(start, self.shard[1]) {
             Err("it has more seeds than a sweep plays in one go")
         } else if self.counts.schedules != schedules {
             Err("it does not count as many schedules as it has seeds")
-        } else if self.counts.failing > schedules {
+        } else if self.counts.failing > schedules + u64::from(calm) {
             Err("it counts more failures than schedules")
         } else if causes != self.counts.failing {
             Err("it does not count as many causes as failures")

@@ -1,6 +1,7 @@
 //! What a set of lines says, as reports tell it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use super::batches::Chosen;
 use super::line::{
@@ -54,6 +55,15 @@ pub struct ScenarioSummary {
     pub covered: BTreeSet<String>,
     /// The cells that might have been; those that were are among them.
     pub possible: BTreeSet<String>,
+}
+
+impl ScenarioSummary {
+    /// What people know it by: its name, or of what lists its deviations the file's, for it has the name of the scenario
+    /// that it is of.
+    pub fn shown(&self) -> &str {
+        let stem = Path::new(&self.path).file_stem().and_then(|stem| stem.to_str());
+        stem.filter(|_| self.listed).unwrap_or(&self.name)
+    }
 }
 
 /// Failures of one scenario with one cause.
@@ -365,13 +375,15 @@ impl<'a> Sorted<'a> {
 
     /// The scenarios by name, with how many schedules of each were to be played.
     fn scenarios(&self) -> Result<Vec<ScenarioSummary>, SummaryError> {
-        let mut entries: BTreeMap<&str, (&ScenarioEntry, Ranges)> = BTreeMap::new();
+        // A regression has the name of the scenario that it is of, and there may be several.
+        let mut entries: BTreeMap<(&str, Option<&str>), (&ScenarioEntry, Ranges)> = BTreeMap::new();
         for sweep in &self.sweeps {
             if sweep.format != FORMAT || sweep.written_by != WRITTEN_BY {
                 return Err(SummaryError::Version(sweep.written_by.clone()));
             }
             for entry in &sweep.scenarios {
-                let (known, seeds) = entries.entry(&entry.name).or_insert((entry, Vec::new()));
+                let key = (&*entry.name, entry.listed.then_some(&*entry.id));
+                let (known, seeds) = entries.entry(key).or_insert((entry, Vec::new()));
                 if known.id != entry.id {
                     let ids = [known.id.clone(), entry.id.clone()];
                     return Err(SummaryError::Differ { name: entry.name.clone(), ids });
@@ -407,7 +419,11 @@ impl<'a> Sorted<'a> {
     ) -> Vec<SampleSummary> {
         let entry = |failure: &FailureLine| {
             let last = failure.minimum.as_ref().and_then(|minimum| minimum.last.as_deref());
-            known.covers(name, cause, last)
+            let place = known.covers(name, cause, last)?;
+            // Of a sweep that was not told what is known, a line may be of a known failure and of others besides.
+            let any = known.entries()[place].last.is_none();
+            let all_known = failure.causes().all(|cause| known.covers(name, &cause, None).is_some());
+            (!any || all_known).then_some(place)
         };
         let kind = |failure: &&'f FailureLine| match &failure.minimum {
             Some(minimum) => (true, &minimum.last),

@@ -35,10 +35,9 @@ pub(super) fn fewer<O: Oracle>(
             return Ok(true);
         }
     }
-    let strikes: BTreeSet<Strike> = current.iter().map(Strike::of).collect();
-    let of_strikes = |deviation: &Deviation| strikes.contains(&Strike::of(deviation));
+    let strikes = of_strikes(current);
     for (size, most) in (1..current.len()).zip(TRIES_MOST) {
-        if anew(oracle, &of_strikes, size, most, current)? {
+        if anew(oracle, &strikes, size, most, current)? {
             return Ok(true);
         }
     }
@@ -66,6 +65,12 @@ pub(super) fn anew<O: Oracle>(
 pub(super) fn of_kinds(list: &[Deviation]) -> impl Fn(&Deviation) -> bool + use<> {
     let kinds: BTreeSet<FaultKind> = list.iter().map(|deviation| deviation.fault.kind()).collect();
     move |deviation| kinds.contains(&deviation.fault.kind())
+}
+
+/// Whether a deviation is of a kind and at a call as one that the list has.
+pub(super) fn of_strikes(list: &[Deviation]) -> impl Fn(&Deviation) -> bool + use<> {
+    let strikes: BTreeSet<Strike> = list.iter().map(Strike::of).collect();
+    move |deviation| strikes.contains(&Strike::of(deviation))
 }
 
 /// The values that are tried at these sites, of those that may be.

@@ -24,7 +24,7 @@ mod values;
 
 use self::alone::alone;
 use self::deviations::{Oracle, is_minimal, minimize};
-use self::elsewhere::{anew, of_kinds};
+use self::elsewhere::{anew, of_kinds, of_strikes};
 use self::trial::{Account, Stop, Target, Trial};
 use super::contain::contain;
 use super::exhaust::Covered;
@@ -36,8 +36,8 @@ use crate::sim::{Deviation, Schedule};
 /// The most single deviations that are tried in place of several. Of more an even share is taken.
 const SINGLES_MOST: usize = 5_000;
 
-/// The most schedules that are played to find two deviations in place of more.
-const PAIRS_MOST: usize = 20_000;
+/// The most schedules that are played each time to find two deviations, or three, in place of more.
+const ANEW_MOST: usize = 20_000;
 
 /// How much may be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { replays: 30_000, scenario: true, alone: true }
+        Limits { replays: 100_000, scenario: true, alone: true }
     }
 }
 
@@ -127,7 +127,7 @@ pub fn shrink(
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Shrunk, Panic> {
     let before = failure.outcome.deviations.len();
-    let target = Target::of(&failure.outcome, aim);
+    let target = Target::of(&scenario.name, &failure.outcome, aim);
     let start = Progress { phase: Phase::Deviations, deviations: before, replays: 0 };
     let mut account = Account { limits, listener: progress, progress: start };
     let mut best = Best::of(scenario, failure);
@@ -137,11 +137,12 @@ pub fn shrink(
         Err(Stop::Panicked(panic)) => return Err(panic),
     };
     let replays = account.progress.replays;
-    let Best { scenario, deviations, minimal, singles, stands_for, .. } = best;
-    let scenario = regression(&scenario, &deviations, &target.cause().invariant);
+    let Best { scenario: smallest, deviations, minimal, singles, stands_for, .. } = best;
+    let of = &scenario.name;
+    let scenario = regression(&smallest, &deviations, target.cause().promise());
     let schedule = Schedule::Fixed(deviations.clone());
     let mut outcome = contain(|| Runner::new(&scenario).examine(&schedule, Options::default()))?;
-    aim.apply(&mut outcome);
+    aim.apply(of, &mut outcome);
     let fingerprint = Fingerprint::of(&outcome);
     let after = deviations.len();
     Ok(Shrunk {
@@ -157,6 +158,15 @@ pub fn shrink(
         stands_for,
         reproduced,
     })
+}
+
+/// Looks for two deviations in place of more, of the same kinds and then of any; then for three of the same strikes.
+/// Whether some were found.
+fn last_resorts(trial: &mut Trial<'_, '_>, current: &mut Vec<Deviation>) -> Result<bool, Stop> {
+    let (kinds, strikes) = (of_kinds(current), of_strikes(current));
+    Ok(anew(trial, &kinds, 2, ANEW_MOST, current)?
+        || anew(trial, &|_| true, 2, ANEW_MOST, current)?
+        || (current.len() > 3 && anew(trial, &strikes, 3, ANEW_MOST, current)?))
 }
 
 /// The smallest failure so far.
@@ -198,7 +208,7 @@ impl Best {
             }
             account.enter(Phase::Alone);
             let mut trial = Trial::new(&self.scenario, target, account);
-            if !anew(&mut trial, &of_kinds(&self.deviations), 2, PAIRS_MOST, &mut self.deviations)? {
+            if !last_resorts(&mut trial, &mut self.deviations)? {
                 return Ok(());
             }
             (self.stands_for, self.minimal, self.singles) = (Some(left), false, None);

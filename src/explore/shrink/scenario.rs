@@ -1,8 +1,8 @@
 //! A smaller scenario with the same failure.
 //!
 //! Each edit of the document that gives a valid scenario is played under the deviations, re-anchored where their sites
-//! have other names by it. It is kept if the failure is the same, and if the calm schedule does not come to fail so, too:
-//! a scenario in which nothing happens breaks many an expectation.
+//! have other names by it. It is kept if the failure is the same, and if the calm schedule does not come to break the same
+//! promise, in whatever way: a scenario in which nothing happens breaks many an expectation.
 
 use std::collections::BTreeSet;
 
@@ -59,7 +59,7 @@ fn take(best: &mut Best, edited: Value, target: &Target, account: &mut Account<'
     let mut trial = Trial::new(&scenario, target, account);
     let list = renamed(&best.deviations, &best.scenario.inputs, &scenario.inputs);
     let Some(taken) = failing(&mut trial, &list)? else { return Ok(false) };
-    if !best.deviations.is_empty() && (taken.is_empty() || trial.fails(&[])?.is_some()) {
+    if !best.deviations.is_empty() && (taken.is_empty() || trial.calm_breaks()?) {
         return Ok(false);
     }
     (best.scenario, best.deviations, best.minimal, best.singles) = (scenario, taken, false, None);

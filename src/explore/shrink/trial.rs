@@ -23,6 +23,8 @@ pub(super) enum Stop {
 /// What makes two outcomes the same failure.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
+    /// The name of the scenario that failed.
+    scenario: Name,
     aim: Aim,
     cause: Cause,
     /// What came about in place of an expectation, without its numbers: too few is not the same failure as too many.
@@ -33,11 +35,11 @@ pub(super) struct Target {
 
 impl Target {
     /// What `outcome` broke of what `aim` asks for.
-    pub(super) fn of(outcome: &Outcome, aim: &Aim) -> Target {
+    pub(super) fn of(scenario: &Name, outcome: &Outcome, aim: &Aim) -> Target {
         let cause = Cause::of(outcome);
         let told = missed(outcome, &cause).map(without_numbers);
         let closely = cause.is_of_replays();
-        Target { aim: aim.clone(), cause, told, closely }
+        Target { scenario: scenario.clone(), aim: aim.clone(), cause, told, closely }
     }
 
     pub(super) fn cause(&self) -> &Cause {
@@ -46,7 +48,7 @@ impl Target {
 
     /// An outcome without what is not asked for.
     fn aimed(&self, mut outcome: Outcome) -> Outcome {
-        self.aim.apply(&mut outcome);
+        self.aim.apply(&self.scenario, &mut outcome);
         outcome
     }
 
@@ -133,6 +135,8 @@ pub(super) struct Trial<'a, 'b> {
     target: &'a Target,
     pub(super) account: &'a mut Account<'b>,
     played: BTreeMap<Key, Option<Vec<Deviation>>>,
+    /// Whether the calm schedule breaks the same promise, in whatever way; none before it was played.
+    calm: Option<bool>,
     /// Plays as the file of a list would that makes a timer at most this late: the checks allow for it.
     runner: Option<(Span, Runner)>,
 }
@@ -142,7 +146,15 @@ impl<'a, 'b> Trial<'a, 'b> {
     pub(super) fn new(scenario: &Scenario, target: &'a Target, account: &'a mut Account<'b>) -> Trial<'a, 'b> {
         let mut scenario = scenario.clone();
         scenario.faults.plans.clear();
-        Trial { scenario, target, account, played: BTreeMap::new(), runner: None }
+        Trial { scenario, target, account, played: BTreeMap::new(), calm: None, runner: None }
+    }
+
+    /// Whether the calm schedule breaks the promise that the failure breaks, in the same way or in another.
+    pub(super) fn calm_breaks(&mut self) -> Result<bool, Stop> {
+        if self.calm.is_none() {
+            self.play(&[], false)?;
+        }
+        Ok(self.calm == Some(true))
     }
 
     fn play(&mut self, list: &[Deviation], sites: bool) -> Result<Vec<SiteListing>, Stop> {
@@ -165,6 +177,9 @@ impl<'a, 'b> Trial<'a, 'b> {
             self.runner = None;
             Stop::Panicked(panic)
         })?;
+        if list.is_empty() {
+            self.calm = Some(!outcome.held() && self.target.cause().is_in(&outcome));
+        }
         let verdict =
             if self.target.is(&outcome) { without_vain_waits(outcome.deviations, &outcome.stale) } else { None };
         if let Some(taken) = &verdict {

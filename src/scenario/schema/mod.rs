@@ -68,7 +68,7 @@ struct ScenarioFile {
     expect: Option<Vec<Expectation>>,
     /// What must hold in the calm schedule besides.
     expect_calm: Option<Vec<Expectation>>,
-    /// In a regression: the invariant that it violated when it was written.
+    /// In a regression: the promise that it broke when it was written, an invariant or the text of an expectation.
     violates: Option<Text>,
     /// In a regression: the version of chronodrome that wrote it.
     written_by: Option<Text>,
