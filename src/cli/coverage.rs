@@ -102,7 +102,8 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     let all = args.require_sometimes.contains(&None);
     let required = Sometimes::ALL.iter().copied().filter(|what| all || args.require_sometimes.contains(&Some(*what)));
     let required: Vec<Sometimes> = required.collect();
-    let report = Report { coverage: &coverage, floor_ppm: args.floor, required: &required, all: args.all };
+    let report =
+        Report { coverage: &coverage, floor_ppm: args.floor, required: &required, halted: done.halted, all: args.all };
     if args.json {
         terminal.print_json(&report.document())?;
     } else {

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Style, counted, grouped, percent};
+use super::{Style, counted, ended_early, grouped, percent};
 use crate::check::{RunPhase, Sometimes};
+use crate::explore::Halt;
 use crate::explore::coverage::Coverage;
 use crate::history::FaultKind;
 
@@ -19,6 +20,8 @@ pub struct Report<'a> {
     pub floor_ppm: u64,
     /// The *sometimes* properties that must be reached.
     pub required: &'a [Sometimes],
+    /// Why it ended before its end, if it did.
+    pub halted: Option<Halt>,
     /// Whether every cell that was not covered is named, or those of each kind and phase are counted.
     pub all: bool,
 }
@@ -48,6 +51,7 @@ impl Report<'_> {
         let schedules = counted(coverage.schedules, "schedule", "schedules");
         let (covered, possible) = (grouped(covered), grouped(possible));
         let _ = writeln!(text, "{schedules} cover {covered} of {possible} cells of fault × call × phase ({share})");
+        text.push_str(ended_early(self.halted));
         if coverage.failing > 0 {
             let _ = writeln!(text, "{} of them broke a promise: `sweep` tells which", grouped(coverage.failing));
         }
@@ -123,7 +127,7 @@ impl Report<'_> {
         text
     }
 
-    /// The report as a document: `schedules`, `failing`, `covered` and `possible` (counts), `share`, `faults` (of each
+    /// The report as a document: `schedules`, `failing`, `halted`, `covered` and `possible` (counts), `share`, `faults` (of each
     /// kind and phase the calls that were struck, of how many), `never_covered`, `reached`, `never_reached`, `enough`.
     pub fn document(&self) -> Value {
         let coverage = self.coverage;
@@ -141,6 +145,7 @@ impl Report<'_> {
         json!({
             "schedules": coverage.schedules,
             "failing": coverage.failing,
+            "halted": self.halted.map(Halt::as_str),
             "covered": coverage.covered.len(),
             "possible": coverage.possible.len(),
             "share": coverage.share_ppm() as f64 / 1e6,

@@ -18,9 +18,20 @@ pub mod sweep;
 
 pub use style::Style;
 
+use crate::explore::Halt;
+
 /// `count` and the word for so many.
 pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(count), if count == 1 { one } else { many })
+}
+
+/// That an exploration ended before its end, if it did, as a line of its own.
+pub(crate) fn ended_early(halted: Option<Halt>) -> &'static str {
+    match halted {
+        Some(Halt::Time) => "its time was over before every seed was played\n",
+        Some(Halt::Interrupt) => "interrupted: this is what was found so far\n",
+        None => "",
+    }
 }
 
 /// A number with its thousands apart: `1 000 000`.

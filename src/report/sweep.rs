@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Style, counted, deviation, grouped, percent};
+use super::{Style, counted, deviation, ended_early, grouped, percent};
 use crate::check::Sometimes;
 use crate::explore::results::{
     Compared, Counts, DivergenceLine, FailureLine, FailureSummary, FileLine, SampleSummary, ScenarioSummary, Summary,
@@ -146,11 +146,9 @@ impl Report<'_> {
             percent(lost_lease_share(&total)),
             grouped(total.rechecked),
         );
-        match self.halted {
-            Some(Halt::Time) => text.push_str("its time was over before every seed was played\n"),
-            Some(Halt::Interrupt) => text.push_str("interrupted: this is what was found so far\n"),
-            None if self.took.is_none() => text.push_str(&self.missing()),
-            None => {}
+        text.push_str(ended_early(self.halted));
+        if self.halted.is_none() && self.took.is_none() {
+            text.push_str(&self.missing());
         }
         text
     }

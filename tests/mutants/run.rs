@@ -193,7 +193,13 @@ fn judge(binary: &Path, sound: &Path, copy: &Path) -> io::Result<Verdict> {
     let sweep =
         look(binary, copy, &["sweep", "scenarios", "--fail-fast", "--seeds", SEEDS, "--json", "--out", "many"])?;
     let (mut shrunk, mut least, mut replays) = (None, None, None);
-    if let (Some(file), Some(scenario)) = (sweep.failure["file"].as_str(), sweep.failure["scenario"].as_str()) {
+    // Where the calm schedule fails, the scenario is the file that plays it.
+    let calm = sweep.failure["replay"].as_str().and_then(|command| command.strip_prefix("chronodrome run "));
+    if let Some(scenario) = calm.filter(|_| sweep.failure["seed"].is_null()) {
+        let fails = run(binary, copy, &["run", scenario])?.0 == Some(1);
+        let holds = run(sound, copy, &["run", scenario])?.0 == Some(0);
+        (shrunk, least, replays) = (Some((0, 0)), Some(0), Some(fails && holds));
+    } else if let (Some(file), Some(scenario)) = (sweep.failure["file"].as_str(), sweep.failure["scenario"].as_str()) {
         let deviations = &sweep.failure["deviations"];
         shrunk = deviations["before"].as_u64().zip(deviations["after"].as_u64());
         let fails = run(binary, copy, &["replay", file])?.0 == Some(1);

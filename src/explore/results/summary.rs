@@ -262,7 +262,16 @@ impl Summary {
 
     fn note_not_seen(&mut self, known: &Known, seen: &BTreeSet<usize>) {
         let here = |entry: &KnownFailure| self.scenarios.iter().any(|scenario| scenario.name == entry.scenario);
+        // What was not compared may be one of those that are known by their last deviation.
+        let perhaps = |entry: &KnownFailure| {
+            let open = |compared: Compared| compared.not_shrunk > 0;
+            let of_it = |failure: &&FailureSummary| {
+                failure.cause.invariant == entry.invariant && self.scenarios[failure.scenario].name == entry.scenario
+            };
+            self.failures.iter().filter(of_it).any(|failure| failure.compared.is_none_or(open))
+        };
         let unseen = known.entries().iter().enumerate().filter(|(place, _)| !seen.contains(place));
+        let unseen = unseen.filter(|(_, entry)| entry.last.is_none() || !perhaps(entry));
         self.not_seen = unseen.map(|(_, entry)| entry).filter(|entry| here(entry)).cloned().collect();
     }
 }
