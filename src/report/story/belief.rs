@@ -140,7 +140,11 @@ fn in_words(facts: &Facts<'_>, focus: &Focus, run: RunId, believed: &View, truth
     if let Some(last) = truth.last.filter(|last| believed.last.is_none_or(|known| known < *last)) {
         wrong.push(format!("the log had entry {last}"));
     }
-    for effect in &focus.effects {
+    let own = |effect: &EffectId| facts.effects.get(effect).is_some_and(|known| known.run == run);
+    let mut begun: Vec<_> =
+        focus.effects.iter().filter(|effect| own(effect) && facts.has_begun(**effect, place)).collect();
+    begun.sort_by_key(|effect| facts.effects[*effect].step);
+    for effect in begun {
         let find = |view: &View| view.results.iter().find(|(known, _)| known == effect).map(|(_, found)| found.clone());
         let name = facts.effect(*effect);
         match (find(believed), find(truth)) {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::decode::listed;
+
 /// A scenario file that is none. Lines and columns count from 1, columns in characters; both are 0 when the
 /// mistake is the file as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +20,8 @@ pub struct ScenarioError {
     pub text: Option<String>,
     /// The valid name that is nearest to it.
     pub nearest: Option<String>,
+    /// The valid names, where none is near to it and they are few.
+    pub known: Vec<String>,
 }
 
 impl fmt::Display for ScenarioError {
@@ -29,7 +33,11 @@ impl fmt::Display for ScenarioError {
         write!(f, " {}", self.reason)?;
         match &self.nearest {
             Some(name) => write!(f, "; did you mean `{name}`?"),
-            None => Ok(()),
+            None if self.known.is_empty() => Ok(()),
+            None => {
+                let be = if self.known.len() == 1 { "is" } else { "are" };
+                write!(f, "; known {be}: {}", listed(&self.known))
+            }
         }
     }
 }

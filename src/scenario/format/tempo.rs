@@ -53,7 +53,8 @@ fn mistake(doc: &Doc<'_>, error: DocumentError) -> Box<Mistake> {
         let key = error.place.rsplit('.').next().unwrap_or_default();
         let holder = below(doc, error.place.strip_suffix(key).unwrap_or_default()).0;
         let field = Doc { path: holder.path.member(key), ..holder };
-        return field.key_mistake(format!("unknown field `{}`", excerpt(key)), key, nearest);
+        let mistake = field.key_mistake(format!("unknown field `{}`", excerpt(key)), key);
+        return Box::new(Mistake { nearest, ..*mistake });
     }
     let reason = match (rest.as_str(), error.reason.as_str()) {
         ("", reason) => reason.to_owned(),
