@@ -43,7 +43,7 @@ pub use expect::{
     AgentFact, Amount, Bound, DeadLetter, EffectCount, EffectFact, End, Ends, Expectation, ExpectationResult, Refused,
     RunEnd,
 };
-pub use format::ScenarioError;
+pub use format::{Instead, ScenarioError};
 pub use judge::judge;
 pub use model::{Act, AgentType, Alias, DeskCall, Input, RuntimeSettings, Scenario, UnknownAgentType};
 pub use plans::profiles::Profiles;

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
+use super::error::Instead;
 use super::locate::{Path, Spot};
 use crate::kernel::{Name, Span, Timestamp};
 
@@ -21,10 +22,8 @@ pub struct Mistake {
     pub reason: String,
     /// The offending text.
     pub text: Option<String>,
-    /// The valid name that is nearest.
-    pub nearest: Option<String>,
-    /// The valid names, where none is near and they are few.
-    pub known: Vec<String>,
+    /// What may stand in its place.
+    pub instead: Instead,
 }
 
 /// A decoded value, or what is wrong.
@@ -58,16 +57,17 @@ impl Mistake {
     /// With what may stand in the place of `name`: the nearest of `names`; or all of them, where none is near and they are few.
     pub fn among<'n>(mut self: Box<Self>, name: &str, names: impl IntoIterator<Item = &'n str>) -> Box<Self> {
         let names: Vec<&str> = names.into_iter().collect();
-        self.nearest = nearest(name, names.iter().copied());
-        if self.nearest.is_none() && names.len() <= KNOWN_MOST {
-            self.known = names.into_iter().map(printable).collect();
-        }
+        self.instead = match nearest(name, names.iter().copied()) {
+            Some(near) => Instead::Nearest(near),
+            None if names.is_empty() || names.len() > KNOWN_MOST => Instead::Nothing,
+            None => Instead::OneOf(names.into_iter().map(printable).collect()),
+        };
         self
     }
 
     /// With the place where all the names stand, where none was near and they were too many to be told.
     pub fn or_see(mut self: Box<Self>, place: &str) -> Box<Self> {
-        if self.nearest.is_none() && self.known.is_empty() {
+        if self.instead == Instead::Nothing {
             self.reason = format!("{}; {place} names them all", self.reason);
         }
         self
@@ -84,7 +84,7 @@ impl<'a> Doc<'a> {
     pub fn mistake(&self, reason: impl Into<String>) -> Box<Mistake> {
         let text = self.value.as_str().map(excerpt);
         let reason = printable(&reason.into());
-        Box::new(Mistake { path: self.path.clone(), spot: Spot::Value, reason, text, nearest: None, known: Vec::new() })
+        Box::new(Mistake { path: self.path.clone(), spot: Spot::Value, reason, text, instead: Instead::Nothing })
     }
 
     /// A mistake about the name that this value is: `unknown <what> <name>`, with what it may be of `names`.

@@ -18,10 +18,39 @@ pub struct ScenarioError {
     pub reason: String,
     /// The offending text, where one piece of it is to blame.
     pub text: Option<String>,
-    /// The valid name that is nearest to it.
-    pub nearest: Option<String>,
-    /// The valid names, where none is near to it and they are few.
-    pub known: Vec<String>,
+    /// What may stand in its place.
+    pub instead: Instead,
+}
+
+/// What may stand in the place of a name that nobody knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Instead {
+    /// Nothing is known to be meant.
+    #[default]
+    Nothing,
+    /// The valid name that is nearest.
+    Nearest(String),
+    /// The valid names: none is near, and they are few.
+    OneOf(Box<[String]>),
+}
+
+impl From<Option<String>> for Instead {
+    fn from(nearest: Option<String>) -> Instead {
+        nearest.map_or(Instead::Nothing, Instead::Nearest)
+    }
+}
+
+impl fmt::Display for Instead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Instead::Nothing => Ok(()),
+            Instead::Nearest(name) => write!(f, "; did you mean `{name}`?"),
+            Instead::OneOf(names) => {
+                let be = if names.len() == 1 { "is" } else { "are" };
+                write!(f, "; known {be}: {}", listed(names))
+            }
+        }
+    }
 }
 
 impl fmt::Display for ScenarioError {
@@ -30,14 +59,6 @@ impl fmt::Display for ScenarioError {
         if self.line > 0 {
             write!(f, "{}:{}:", self.line, self.column)?;
         }
-        write!(f, " {}", self.reason)?;
-        match &self.nearest {
-            Some(name) => write!(f, "; did you mean `{name}`?"),
-            None if self.known.is_empty() => Ok(()),
-            None => {
-                let be = if self.known.len() == 1 { "is" } else { "are" };
-                write!(f, "; known {be}: {}", listed(&self.known))
-            }
-        }
+        write!(f, " {}{}", self.reason, self.instead)
     }
 }

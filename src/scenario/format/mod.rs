@@ -34,7 +34,7 @@ use super::model::{Act, DeskCall, Input, RuntimeSettings, Scenario};
 use crate::kernel::{Json, Span, Timestamp};
 use crate::sim::Faults;
 
-pub use error::ScenarioError;
+pub use error::{Instead, ScenarioError};
 #[cfg(feature = "cli")]
 pub(super) use plans::{ALIGNMENTS, RESULTS, STATUSES};
 pub use script::step_names;
@@ -236,15 +236,7 @@ fn what_goes_wrong(
 impl ScenarioError {
     /// A mistake of the file as a whole.
     fn of_file(file: &str, reason: String) -> Self {
-        ScenarioError {
-            file: file.to_owned(),
-            line: 0,
-            column: 0,
-            reason,
-            text: None,
-            nearest: None,
-            known: Vec::new(),
-        }
+        ScenarioError { file: file.to_owned(), line: 0, column: 0, reason, text: None, instead: Instead::Nothing }
     }
 
     /// A mistake at an offset of the text.
@@ -268,7 +260,7 @@ impl ScenarioError {
     fn of_mistake(file: &str, text: &str, mistake: Mistake) -> Self {
         let offset = locate(text, &mistake.path, mistake.spot);
         let error = ScenarioError::at(file, text, offset, mistake.reason);
-        ScenarioError { text: mistake.text, nearest: mistake.nearest, known: mistake.known, ..error }
+        ScenarioError { text: mistake.text, instead: mistake.instead, ..error }
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::decode::{Decoded, Doc, excerpt};
+use super::error::Instead;
 use super::holds::Holds;
 use super::users::Users;
 use crate::kernel::{AgentId, Json, Name, Timestamp};
@@ -171,7 +172,7 @@ impl<'a> Scope<'a> {
             self.visible.iter().filter(|(_, places)| places.last().is_some_and(|(_, holds)| *holds == wanted));
         let names: Vec<String> = of_kind.map(|(name, _)| format!("${name}")).collect();
         if let [only] = names.as_slice() {
-            mistake.nearest = Some(only.clone());
+            mistake.instead = Instead::Nearest(only.clone());
             return Err(mistake);
         }
         Err(mistake.among(&reference.text, names.iter().map(String::as_str)))
