@@ -107,7 +107,7 @@ fn what_befell_the_effect_of_a_broken_promise_is_told_whatever_else_went_wrong()
         let befell: Vec<&Named> = story.deviations.iter().filter(about).collect();
         // The call that breaks the promise is told as that, whatever befell it.
         let before: Vec<&&Named> =
-            befell.iter().filter(|named| broke.at.since(named.at) > Span::from_millis(10)).collect();
+            befell.iter().filter(|named| broke.at.since(named.at) > Span::from_millis(50)).collect();
         for named in &before {
             let near = |at: Timestamp| (Span::ZERO..Span::from_secs(1)).contains(&at.since(named.at));
             let told = story.turns.iter().any(|turn| turn.deviation && near(turn.at));
