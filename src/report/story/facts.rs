@@ -283,8 +283,11 @@ impl<'a> Facts<'a> {
         for (run, name) in &self.names {
             named = named.replace(&run.to_string(), name);
         }
-        for (effect, known) in &self.effects {
-            named = named.replace(&effect.to_string(), &known.kind);
+        for effect in self.effects.keys() {
+            let id = effect.to_string();
+            if named.contains(&id) {
+                named = named.replace(&id, &self.effect(*effect));
+            }
         }
         named
     }
