@@ -254,6 +254,33 @@ fn a_list_of_deviations_is_replayed_and_one_that_never_comes_up_is_stale() {
     assert!(told.err.contains("came up only after the world had healed"), "{}", told.err);
 }
 
+#[test]
+fn a_replay_of_a_file_that_names_no_promise_says_which_expectations_are_still_broken() {
+    let listed = |expect: Value| {
+        scenario(|document| {
+            document.as_object_mut().expect("an object").remove("faults");
+            document["deviations"] = json!([]);
+            (document["expect"], document["expect_calm"]) = (expect, json!([]));
+        })
+    };
+    let cases = [
+        (
+            json!([{ "effect": "stripe.charge", "happened": 2 }]),
+            1,
+            "violated",
+            "it still breaks: effect stripe.charge happened 2",
+        ),
+        (json!([{ "effect": "stripe.charge", "happened": 1 }]), 0, "held", "all that it expects holds now"),
+        (json!([]), 0, "held", "no invariant is broken"),
+    ];
+    for (expect, code, compared, closing) in cases {
+        let place = Place::with("listed.json", &listed(expect));
+        let told = place.run("replay listed.json");
+        assert_eq!((told.code, told.out.lines().last()), (Some(code), Some(closing)), "{}{}", told.out, told.err);
+        assert_eq!(place.run("replay listed.json --json").document()["compared"], json!(compared));
+    }
+}
+
 /// Errors: the arguments, and what is said.
 #[test]
 fn wrong_input_ends_with_2_and_says_what_where_and_what_was_meant() {

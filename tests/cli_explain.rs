@@ -125,6 +125,92 @@ fn a_seed_is_explained_as_the_list_of_its_deviations() {
     assert_eq!(place.run("explain double-charge.json").code, Some(0), "the calm schedule holds");
 }
 
+/// A scenario of one agent `shop` with this beside its name, agents and input.
+fn shop(steps: &Value, members: &Value) -> Value {
+    let mut document = json!({
+        "name": "shop",
+        "outside": { "card.charge": {} },
+        "agents": { "shop": steps },
+        "inputs": [{ "to": "shop", "id": "order" }],
+    });
+    let Value::Object(members) = members else { panic!("members are an object") };
+    document.as_object_mut().expect("a scenario is an object").extend(members.clone());
+    document
+}
+
+#[test]
+fn why_a_run_failed_stands_in_its_story_on_one_line() {
+    let place = Place::new();
+    let long = format!("no such\norder: {}", "x".repeat(200));
+    for (steps, why) in [
+        (
+            json!([{ "effect": "card.charge", "as": "charge" }, { "complete": "$charge.idd" }]),
+            "`$charge.idd` finds nothing",
+        ),
+        (json!([{ "fail": long }]), "no such order: xxx"),
+    ] {
+        let members = json!({
+            "runtime": { "retry": { "max_retries": 1, "backoff": "1s" } },
+            "expect": [{ "agent": "shop", "ends": "completed" }]
+        });
+        place.write("failing.json", &shop(&steps, &members).to_string());
+        let told = place.run("explain failing.json --width 200");
+        assert_eq!(told.code, Some(1), "{}", told.err);
+        let headline = told.out.lines().nth(2).expect("a headline");
+        assert!(headline.contains("wrote run.failed (") && headline.contains(why), "{headline}");
+        for entry in ["run.retrying (failure 1): ", "run.failed (agent_crashed): ", "run.retrying: ", "run.failed: "] {
+            let line = told.out.lines().find_map(|line| line.split_once(entry)).map(|(_, line)| line);
+            let line = line.unwrap_or_else(|| panic!("no {entry}in {}", told.out));
+            assert!(line.starts_with(why) && line.trim_end_matches("...").chars().count() <= 100, "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_belief_is_about_the_steps_that_had_begun_and_names_them_where_a_tool_has_several() {
+    let place = Place::new();
+    let charge = |name: &str| json!({ "effect": "card.charge", "policy": "repeatable", "tries": 2, "as": name });
+    let lost = json!({ "site": "shop#1 / lease 0 / perform card.charge step 0 / try 1", "fault": "lost_reply" });
+    let members = json!({ "deviations": [lost], "expect": [{ "effect": "card.charge", "happened": 2 }] });
+    place.write("twice.json", &shop(&json!([charge("one"), charge("two")]), &members).to_string());
+    let told = place.run("explain twice.json --json");
+    assert_eq!(told.code, Some(1), "{}", told.err);
+    let document: Value = serde_json::from_str(&told.out).expect("one document");
+    let turns = document["story"]["turns"].as_array().expect("there are turns");
+    let text = |turn: &Value, field: &str| turn[field].as_str().unwrap_or_default().to_owned();
+    let second = turns.iter().position(|turn| text(turn, "said").contains("card.charge (step 1)")).expect("it begins");
+    let beliefs = |turns: &[Value]| turns.iter().map(|turn| text(turn, "belief")).collect::<Vec<_>>().join("\n");
+    let (before, after) = (beliefs(&turns[..second]), beliefs(&turns[second..]));
+    assert!(before.contains("no result of card.charge (step 0)") && !before.contains("(step 1)"), "{before}");
+    assert!(before.contains("In truth card.charge (step 0) had taken hold already"), "{before}");
+    assert!(
+        after.contains("card.charge (step 0) done") && after.contains("no result of card.charge (step 1)"),
+        "{after}"
+    );
+}
+
+/// Told are the deviations that befell the effect of the broken promise, however many others came later.
+#[test]
+fn a_story_names_the_lost_reply_that_broke_it_among_many_later_deviations() {
+    let reply = json!({ "site": CHARGE, "fault": "lost_reply" });
+    let late = |what: &str, by: &str| json!({ "site": format!("billing#1 / lease 0 / {what}"), "fault": "delay_reply", "by": by });
+    // With very many, not every turn is told.
+    for (many, limit) in [(0, "60s"), (4, "60s"), (60, "20m")] {
+        let mut list = vec![late("read / try 1", "1ms"), reply.clone()];
+        list.extend((1..=many).map(|beat| late(&format!("heartbeat / try {beat}"), "1ms")));
+        let place = Place::new();
+        let mut document: Value = serde_json::from_str(&data("double-charge.json")).expect("a scenario is JSON");
+        document["agents"]["billing"][0]["limit"] = json!(limit);
+        (document["faults"], document["deviations"]) = (json!({}), json!(list));
+        place.write("failure.json", &document.to_string());
+        let told = place.run("explain failure.json");
+        assert_eq!(told.code, Some(1), "{}", told.err);
+        let headline = told.out.lines().nth(2).expect("a headline");
+        assert!(headline.contains("never saw the reply to the request for stripe.charge"), "{many}: {headline}");
+        assert!(told.out.contains(" !  ") && told.out.contains("it took hold; the reply was lost"), "{}", told.out);
+    }
+}
+
 #[test]
 fn a_recorded_history_is_judged_like_a_played_one() {
     let place = Place::new();
@@ -133,13 +219,27 @@ fn a_recorded_history_is_judged_like_a_played_one() {
     assert_eq!(place.run("run double-charge.json --trace good.jsonl").code, Some(0));
     let good = place.run("check good.jsonl");
     assert_eq!(good.code, Some(0), "{}", good.err);
-    assert!(!good.out.contains("not judged"), "{}", good.out);
+    assert!(!good.out.contains("not judged  "), "{}", good.out);
     let bad = place.run("check bad.jsonl");
     assert_eq!(bad.code, Some(1));
     insta::assert_snapshot!(bad.out);
     let document: Value = serde_json::from_str(&place.run("check bad.jsonl --json").out).expect("one document");
     assert_eq!(document["violations"][0]["invariant"], "effect-at-most-once");
     assert_eq!(document["runs"][0], json!({ "alias": "billing#1", "status": "completed", "attempts": 2 }));
+}
+
+#[test]
+fn what_a_scenario_expects_is_not_in_its_trace_and_told_as_not_judged() {
+    let place = Place::new();
+    let mut document: Value = serde_json::from_str(&data("double-charge.json")).expect("a scenario is JSON");
+    document["expect"] = json!([{ "effect": "stripe.charge", "happened": 2 }]);
+    place.write("two.json", &document.to_string());
+    assert_eq!(place.run("run two.json --trace two.jsonl").code, Some(1));
+    let told = place.run("check two.jsonl");
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    assert!(told.out.contains("expectations  not judged: a trace does not hold them"), "{}", told.out);
+    let document: Value = serde_json::from_str(&place.run("check two.jsonl --json").out).expect("one document");
+    assert_eq!(document["expectations_judged"], json!(false));
 }
 
 #[test]
@@ -150,7 +250,7 @@ fn a_history_without_applied_facts_leaves_unjudged_what_needs_them() {
     place.write("observed.jsonl", &(text.lines().filter(observed).collect::<Vec<_>>().join("\n") + "\n"));
     let told = place.run("check observed.jsonl");
     assert_eq!(told.code, Some(0), "{}{}", told.out, told.err);
-    assert!(told.out.contains("not judged") && told.out.contains("lease-exclusive"), "{}", told.out);
+    assert!(told.out.contains("not judged  ") && told.out.contains("lease-exclusive"), "{}", told.out);
 }
 
 #[test]
@@ -174,7 +274,7 @@ fn what_is_no_trace_is_told_with_its_place_and_its_reason() {
     insta::assert_snapshot!(told);
     let cut = place.run("check cut.jsonl --allow-truncated");
     assert_eq!(cut.code, Some(0), "{}", cut.err);
-    assert!(cut.out.contains("breaks off and was left out") && cut.out.contains("not judged"), "{}", cut.out);
+    assert!(cut.out.contains("breaks off and was left out") && cut.out.contains("not judged  "), "{}", cut.out);
 }
 
 #[test]

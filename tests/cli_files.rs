@@ -40,7 +40,10 @@ fn a_new_scenario_overwrites_nothing_and_wants_a_plain_name() {
     fs::create_dir(place.path().join("scenarios")).unwrap();
     fs::write(place.path().join("scenarios/refund.json"), "mine").unwrap();
     let again = chronodrome(place.path(), &["new", "refund"]);
-    assert_eq!(again.status.code(), Some(2));
+    assert_eq!((again.status.code(), out(&again).as_str()), (Some(2), ""));
+    let there = std::path::Path::new("scenarios").join("refund.json");
+    let told = format!("error: {}: it is there already; nothing was written\n", there.display());
+    assert_eq!(err(&again), told);
     assert_eq!(fs::read_to_string(place.path().join("scenarios/refund.json")).unwrap(), "mine");
     let odd = chronodrome(place.path(), &["new", "../my refund"]);
     assert_eq!(odd.status.code(), Some(2));
@@ -72,6 +75,40 @@ fn what_there_is_can_be_listed_for_people_and_for_programs() {
     let nowhere = chronodrome(root, &["list", "scenarios", "--scenarios", "scenarois"]);
     assert_eq!(nowhere.status.code(), Some(2));
     assert!(err(&nowhere).contains("did you mean scenarios?"), "{}", err(&nowhere));
+}
+
+#[test]
+fn where_no_scenario_is_yet_the_rest_is_listed_and_how_to_write_one() {
+    let place = tempfile::tempdir().expect("a directory for the test");
+    for _ in 0..2 {
+        let all = chronodrome(place.path(), &["list"]);
+        assert_eq!(all.status.code(), Some(0), "{}", err(&all));
+        assert!(out(&all).contains("none in `scenarios`; `chronodrome new NAME` writes one"), "{}", out(&all));
+        assert!(out(&all).contains("  lost_reply ") && out(&all).contains("  wait_signal "), "{}", out(&all));
+        let document: Value =
+            serde_json::from_str(&out(&chronodrome(place.path(), &["list", "--json"]))).expect("it is JSON");
+        assert_eq!(document["scenarios"], serde_json::json!([]));
+        for asked in [&["list", "scenarios"][..], &["list", "--scenarios", "elsewhere"]] {
+            assert_eq!(chronodrome(place.path(), asked).status.code(), Some(2), "{asked:?}");
+        }
+        fs::create_dir_all(place.path().join("scenarios")).expect("it can be made");
+    }
+}
+
+#[test]
+fn a_valid_file_that_shows_little_is_told_as_such() {
+    let place = tempfile::tempdir().expect("a directory for the test");
+    let bare = r#"{ "name": "bare", "agents": { "idle": [] } }"#;
+    fs::write(place.path().join("bare.json"), bare).unwrap();
+    let told = chronodrome(place.path(), &["validate", "bare.json"]);
+    assert_eq!((told.status.code(), out(&told).as_str()), (Some(0), "ok: 1 scenario is valid\n"));
+    insta::assert_snapshot!(err(&told));
+    let document: Value =
+        serde_json::from_str(&out(&chronodrome(place.path(), &["validate", "bare.json", "--json"]))).expect("JSON");
+    assert_eq!(document["files"][0]["notes"].as_array().map(Vec::len), Some(3), "{document}");
+    let made = chronodrome(place.path(), &["new", "whole"]);
+    assert_eq!(made.status.code(), Some(0), "{}", err(&made));
+    assert_eq!(err(&chronodrome(place.path(), &["validate", "scenarios"])), "");
 }
 
 #[test]

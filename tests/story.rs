@@ -6,9 +6,10 @@ use std::path::Path;
 
 use chronodrome::explore::files;
 use chronodrome::history::{Header, Record, read_trace};
+use chronodrome::kernel::{Span, Timestamp};
 use chronodrome::report::Style;
 use chronodrome::report::story::spacetime::{Drawing, draw, rows};
-use chronodrome::report::story::{Case, headline, tell};
+use chronodrome::report::story::{Case, Named, Story, headline, tell};
 use chronodrome::scenario::{ExpectationResult, Options, Runner};
 use chronodrome::sim::Schedule;
 
@@ -77,6 +78,52 @@ fn every_beginning_of_a_history_is_told_in_two_lines_or_not_at_all() {
             assert_eq!(tell(&case).turns.is_empty(), rows(&case).is_empty());
         }
     }
+}
+
+/// The seeds of a scenario in which a card is charged twice, with their stories.
+fn double_charges(seeds: std::ops::Range<u64>) -> Vec<(u64, Story)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/double-charge.json");
+    let scenario = files::load(&path).expect("the scenario is valid").scenario;
+    let told = seeds.filter_map(|seed| {
+        let mut runner = Runner::new(&scenario);
+        let mut records = Vec::new();
+        let mut note = |record: &Record| records.push(record.clone());
+        let outcome = runner.play(&Schedule::Seed(seed), Options { trace: Some(&mut note), ..Options::default() });
+        let header = runner.header();
+        (!outcome.held()).then(|| (seed, tell(&Case::of_outcome(&header, &records, &outcome))))
+    });
+    told.collect()
+}
+
+#[test]
+fn what_befell_the_effect_of_a_broken_promise_is_told_whatever_else_went_wrong() {
+    const DEVIATIONS_OF_A_HEADLINE: usize = 3;
+    let stories = double_charges(0..400);
+    assert!(stories.len() > 40, "{}", stories.len());
+    let mut among_many = 0;
+    for (seed, story) in stories {
+        let broke = story.turns.iter().find(|turn| turn.breaks).unwrap_or_else(|| panic!("seed {seed} breaks nowhere"));
+        let about = |named: &&Named| named.site.contains("/ perform stripe.charge ") && named.at < broke.at;
+        let befell: Vec<&Named> = story.deviations.iter().filter(about).collect();
+        // The call that breaks the promise is told as that, whatever befell it.
+        let before: Vec<&&Named> =
+            befell.iter().filter(|named| broke.at.since(named.at) > Span::from_millis(50)).collect();
+        for named in &before {
+            let near = |at: Timestamp| (Span::ZERO..Span::from_secs(1)).contains(&at.since(named.at));
+            let told = story.turns.iter().any(|turn| turn.deviation && near(turn.at));
+            assert!(told, "seed {seed}: {}", named.said);
+        }
+        let headline = story.headline.lines().next().expect("a headline");
+        let said = |named: &Named| {
+            let said = named.said.split(';').next().unwrap_or_default();
+            headline.contains(said.split_once(' ').map_or(said, |(_, said)| said))
+        };
+        if before.len() == 1 {
+            assert!(said(before[0]), "seed {seed}: {} is not in {headline}", before[0].said);
+            among_many += usize::from(story.deviations.len() > DEVIATIONS_OF_A_HEADLINE);
+        }
+    }
+    assert!(among_many > 5, "{among_many}");
 }
 
 #[test]

@@ -10,7 +10,8 @@ use crate::report::recorded::{document, text};
 /// Judges a recorded history by every invariant, wherever it came from.
 ///
 /// The trace is one JSON document a line: a header, then the events, as `run --trace` writes them. What a history
-/// without applied facts, or without an end, does not allow to judge is named as not judged.
+/// without applied facts, or without an end, does not allow to judge is named as not judged. What a scenario expects is
+/// not in its trace, and is not judged either.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   chronodrome run scenarios/charge-card.json --seed 42 --trace t.jsonl

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 use super::terminal::Terminal;
 use super::{Exit, Stop};
 use crate::check::{INVARIANTS, Sometimes};
-use crate::explore::{REPLAY_INVARIANTS, files};
+use crate::explore::REPLAY_INVARIANTS;
+use crate::explore::files::{self, FilesError};
 use crate::scenario::schema;
 use crate::sim::FaultKind;
 
@@ -20,9 +21,9 @@ pub(super) struct Args {
     /// What to list; everything if nothing is said.
     #[arg(value_enum)]
     what: Option<What>,
-    /// Where the scenarios are.
-    #[arg(long, default_value = "scenarios", value_name = "DIR")]
-    scenarios: PathBuf,
+    /// Where the scenarios are; in `scenarios` if nothing is said.
+    #[arg(long, value_name = "DIR")]
+    scenarios: Option<PathBuf>,
     /// Print one JSON document and nothing else.
     #[arg(long)]
     json: bool,
@@ -75,11 +76,27 @@ impl What {
     }
 }
 
+/// Where scenarios are, if nothing is said.
+const DIRECTORY: &str = "scenarios";
+
+/// The lines of one part. Who asks for everything, and for no directory, may have no scenarios yet.
+fn lines(args: &Args, what: What) -> Result<Vec<(String, String)>, Stop> {
+    let directory = args.scenarios.as_deref().unwrap_or(Path::new(DIRECTORY));
+    match what.lines(directory) {
+        Err(Stop::Files(FilesError::Missing { .. } | FilesError::Empty { .. }))
+            if args.what.is_none() && args.scenarios.is_none() =>
+        {
+            Ok(Vec::new())
+        }
+        told => told,
+    }
+}
+
 pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     let mut listed = Vec::new();
     for what in What::ALL {
         if args.what.is_none_or(|wanted| wanted == what) {
-            listed.push((what, what.lines(&args.scenarios)?));
+            listed.push((what, lines(args, what)?));
         }
     }
     if args.json {
@@ -97,6 +114,9 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
         if args.what.is_none() {
             let gap = if text.is_empty() { "" } else { "\n" };
             text.push_str(&format!("{gap}{}\n", terminal.style.strong(what.title())));
+        }
+        if lines.is_empty() {
+            text.push_str(&format!("  none in `{}`; `chronodrome new NAME` writes one\n", DIRECTORY));
         }
         for (name, about) in lines {
             text.push_str(format!("  {name:<width$}  {about}").trim_end());

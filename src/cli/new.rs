@@ -49,6 +49,9 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
 }
 
 fn unwritable(path: &Path, error: io::Error) -> Stop {
+    if error.kind() == io::ErrorKind::AlreadyExists {
+        return Stop::Usage(format!("{}: it is there already; nothing was written", path.display()));
+    }
     Stop::Unwritable { path: path.to_owned(), error }
 }
 

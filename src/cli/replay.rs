@@ -19,7 +19,7 @@ use crate::sim::Schedule;
 
 /// Plays the deviations that a file lists, and nothing else.
 ///
-/// Says whether the promise that the file names is still broken. A listed site that never comes up makes the file
+/// Says whether the promise that the file names is still broken; of a file that names none, which of its expectations are. A listed site that never comes up makes the file
 /// stale.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  chronodrome replay reports/charge-card-effect-at-most-once-seed-42.json")]
@@ -89,7 +89,7 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
         terminal.print_json(&document)?;
     } else {
         let mut text = outcome::text(&scenario.name, &schedule, &replayed.outcome, terminal.style);
-        text.push_str(&in_words(compared, scenario.violates.as_ref(), terminal.style));
+        text.push_str(&in_words(compared, scenario.violates.as_ref(), &replayed.outcome, terminal.style));
         terminal.print(&text)?;
     }
     for stale in &replayed.stale {
@@ -118,18 +118,31 @@ fn broken(outcome: &Outcome) -> impl Iterator<Item = &str> {
     outcome.violations.iter().map(|found| found.invariant).chain(missed.map(|expectation| &*expectation.text))
 }
 
-fn in_words(compared: Compared, violates: Option<&Name>, style: Style) -> String {
-    let mut text = String::new();
+fn in_words(compared: Compared, violates: Option<&Name>, outcome: &Outcome, style: Style) -> String {
     let named = violates.map_or("", |name| name);
-    let _ = match (compared, violates) {
-        (Compared::Still, _) => writeln!(text, "{}", style.bad(&format!("it still violates {named}"))),
-        (Compared::Differently, _) => {
-            writeln!(text, "{}", style.bad(&format!("it fails, but no longer violates {named}")))
-        }
-        (Compared::Held, Some(_)) => writeln!(text, "{}", style.good(&format!("it no longer violates {named}"))),
-        (Compared::Violated, _) | (Compared::Held, None) => Ok(()),
+    // An invariant has a name, an expectation a sentence.
+    let named = if named.contains(' ') { format!(": {named}") } else { format!(" {named}") };
+    let verb = if named.starts_with(':') { "breaks" } else { "violates" };
+    let told = match (compared, violates) {
+        (Compared::Still, _) => style.bad(&format!("it still {verb}{named}")),
+        (Compared::Differently, _) => style.bad(&format!("it fails, but no longer {verb}{named}")),
+        (Compared::Violated, _) => style.bad(&still_broken(outcome)),
+        (Compared::Held, Some(_)) => style.good(&format!("it no longer {verb}{named}")),
+        (Compared::Held, None) if outcome.expectations.is_empty() => style.good("no invariant is broken"),
+        (Compared::Held, None) => style.good("all that it expects holds now"),
     };
-    text
+    format!("{told}\n")
+}
+
+/// What is broken by a file that does not say what was.
+fn still_broken(outcome: &Outcome) -> String {
+    let missed: Vec<&str> =
+        outcome.expectations.iter().filter(|expected| !expected.held).map(|expected| &*expected.text).collect();
+    match outcome.violations.first() {
+        _ if !missed.is_empty() => format!("it still breaks: {}", missed.join("; ")),
+        Some(found) => format!("it still violates {}", found.invariant),
+        None => "it still fails".to_owned(),
+    }
 }
 
 pub(super) fn stale_in_words(stale: &Stale) -> String {

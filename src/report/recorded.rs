@@ -40,6 +40,7 @@ pub fn text(recorded: &Recorded, cut_off: Option<usize>, style: Style) -> String
     if !recorded.not_judged.is_empty() {
         line("not judged", &recorded.not_judged.join(", "));
     }
+    line("expectations", "not judged: a trace does not hold them; `run` and `replay` judge those of a scenario");
     let count = counted(recorded.violations.len() as u64, "violation", "violations");
     let word = if recorded.held() { style.good("held") } else { style.bad("violated") };
     line("verdict", &format!("{word} ({count})"));
@@ -63,7 +64,8 @@ fn runs(runs: &[RunLeft]) -> String {
     format!("{}: {}", grouped(runs.len() as u64), each.join(", "))
 }
 
-/// The verdict over a history as a document.
+/// The verdict over a history as a document. Expectations belong to a scenario and are not in a trace, so
+/// `expectations_judged` is always false.
 pub fn document(recorded: &Recorded, cut_off: Option<usize>) -> Value {
     let runs = recorded.runs.iter();
     let runs = runs.map(|run| json!({ "alias": run.alias, "status": run.status.as_str(), "attempts": run.leases }));
@@ -84,6 +86,7 @@ pub fn document(recorded: &Recorded, cut_off: Option<usize>) -> Value {
         "effects": recorded.effects,
         "reached": recorded.reached.iter().map(|what| what.as_str()).collect::<Vec<_>>(),
         "not_judged": recorded.not_judged,
+        "expectations_judged": false,
         "cut_off": cut_off,
     })
 }

@@ -4,6 +4,7 @@
 //! - `schema`: the shape of the files, for editors.
 //! - [`script`]: the steps of a scripted agent, with references compiled to places.
 //! - [`mod@format`]: from text to a scenario, or to an error with its place in the file.
+//! - `gaps`: what a valid scenario leaves out.
 //! - [`load`]: many inputs out of one line, from a seed in the file.
 //! - [`code`]: what an agent type does: a script, or Rust code that a test brings along.
 //! - [`agent`]: the scripted agent, an interpreter over the runtime's public face.
@@ -21,6 +22,7 @@ pub mod code;
 mod desk;
 pub mod expect;
 pub mod format;
+mod gaps;
 pub mod judge;
 mod layout;
 pub mod load;
@@ -41,7 +43,7 @@ pub use expect::{
     AgentFact, Amount, Bound, DeadLetter, EffectCount, EffectFact, End, Ends, Expectation, ExpectationResult, Refused,
     RunEnd,
 };
-pub use format::ScenarioError;
+pub use format::{Instead, ScenarioError};
 pub use judge::judge;
 pub use model::{Act, AgentType, Alias, DeskCall, Input, RuntimeSettings, Scenario, UnknownAgentType};
 pub use plans::profiles::Profiles;

@@ -28,7 +28,7 @@ pub mod settings;
 pub mod token;
 pub mod tools;
 pub mod window;
-mod word;
+pub(crate) mod word;
 pub mod zone;
 
 pub use book::{Book, Closing, Dispatch, Instance, Planned, QueueState};

@@ -152,7 +152,8 @@ mod tests {
         assert_eq!(zone("europe/berlin"), zone("Europe/Berlin"));
         let cases = [
             ("Europe/Berln", Some("Europe/Berlin")),
-            ("Lord_Howe", None),
+            ("Lord_Howe", Some("Australia/Lord_Howe")),
+            ("Middle-earth/Shire", None),
             ("Etc/Unknown", None),
             ("+02:00", None),
             ("", None),

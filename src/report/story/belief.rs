@@ -76,9 +76,15 @@ impl View {
     }
 }
 
-/// What `actor` believed just before the event at `place`, and where that was wrong. Nothing for clients, and
-/// nothing for a worker that was never granted a subject.
-pub(super) fn told(facts: &Facts<'_>, focus: &Focus, actor: &Actor, place: usize) -> Option<Belief> {
+/// What `actor` believed of `run` just before the event at `place`, and where that was wrong; where the event is of no
+/// run, of the one that it was granted last. Nothing for clients, and nothing for a worker that was never granted a subject.
+pub(super) fn told(
+    facts: &Facts<'_>,
+    focus: &Focus,
+    actor: &Actor,
+    run: Option<RunId>,
+    place: usize,
+) -> Option<Belief> {
     let Actor::Worker(worker) = actor else { return None };
     let (mut believed, mut truth) = (View::default(), View::default());
     let mut last_run = None;
@@ -91,7 +97,7 @@ pub(super) fn told(facts: &Facts<'_>, focus: &Focus, actor: &Actor, place: usize
             seen.push((at, *number, answer));
         }
         for (at, answer, _) in call.applied.iter().filter(|(at, _, _)| *at < place) {
-            for run in &focus.runs {
+            for run in focus.runs.iter().filter(|of| run.is_none_or(|run| run == **of)) {
                 if let Answer::Store(Reply::Leases(leases)) = answer
                     && leases.iter().any(|lease| lease.key.run == *run && lease.key.worker == *worker)
                 {
@@ -140,7 +146,11 @@ fn in_words(facts: &Facts<'_>, focus: &Focus, run: RunId, believed: &View, truth
     if let Some(last) = truth.last.filter(|last| believed.last.is_none_or(|known| known < *last)) {
         wrong.push(format!("the log had entry {last}"));
     }
-    for effect in &focus.effects {
+    let own = |effect: &EffectId| facts.effects.get(effect).is_some_and(|known| known.run == run);
+    let mut begun: Vec<_> =
+        focus.effects.iter().filter(|effect| own(effect) && facts.has_begun(**effect, place)).collect();
+    begun.sort_by_key(|effect| facts.effects[*effect].step);
+    for effect in begun {
         let find = |view: &View| view.results.iter().find(|(known, _)| known == effect).map(|(_, found)| found.clone());
         let name = facts.effect(*effect);
         match (find(believed), find(truth)) {

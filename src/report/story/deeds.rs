@@ -3,7 +3,7 @@
 use super::facts::{Facts, fate};
 use super::focus::Focus;
 use super::turns::Weight;
-use super::words::{claimed, clock, entry, heartbeat, release, result, some};
+use super::words::{claimed, clock, entry, error_of, heartbeat, one_line, release, result, some};
 use crate::kernel::{Body, Created, EffectId, Released, Reply, Request, Reserved, RunId, Signalled};
 
 /// A clause without its subject; the same for a headline, if one may need it; how much it matters.
@@ -40,8 +40,10 @@ pub(super) fn store_call(facts: &Facts<'_>, focus: &Focus, request: &Request, re
 fn log(facts: &Facts<'_>, focus: &Focus, request: &Request, reply: &Reply) -> Option<Deed> {
     Some(match (request, reply) {
         (Request::Append { body, run, .. }, Reply::Appended(appended)) => {
-            let said = format!("wrote entry {} of {}: {}", appended.seq, facts.run(*run), entry(facts, body));
-            let (brief, weight) = written(focus, body);
+            let why = error_of(facts, body);
+            let because = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+            let said = format!("wrote entry {} of {}: {}{because}", appended.seq, facts.run(*run), entry(facts, body));
+            let (brief, weight) = written(focus, body, why.as_deref());
             Deed { said, brief, weight }
         }
         (Request::Append { body, expected, .. }, Reply::Conflict(conflict)) => {
@@ -68,11 +70,15 @@ fn log(facts: &Facts<'_>, focus: &Focus, request: &Request, reply: &Reply) -> Op
     })
 }
 
+/// So many letters of an error a headline shows at most: it has several clauses on a line.
+const BRIEF_ERROR_LETTERS_MOST: usize = 60;
+
 /// What a headline needs of an entry that was written, and how much it matters.
-fn written(focus: &Focus, body: &Body) -> (Option<String>, Weight) {
+fn written(focus: &Focus, body: &Body, why: Option<&str>) -> (Option<String>, Weight) {
     let own = match body {
         Body::Ended(_) | Body::RunSuspended { .. } | Body::RunRetrying { .. } | Body::RunHalted { .. } => {
-            let brief = focus.effects.is_empty().then(|| format!("wrote {}", body.kind()));
+            let because = why.map_or_else(String::new, |why| format!(" ({})", one_line(why, BRIEF_ERROR_LETTERS_MOST)));
+            let brief = focus.effects.is_empty().then(|| format!("wrote {}{because}", body.kind()));
             return (brief, Weight::Telling);
         }
         Body::ToolCalled { effect, .. } => focus.effects.contains(&effect.id),
@@ -244,7 +250,7 @@ fn signals(facts: &Facts<'_>, request: &Request, reply: &Reply) -> Option<Deed> 
             let became = match told {
                 Signalled::Buffered => "it was kept",
                 Signalled::Repeated => "it was known already",
-                Signalled::Ended => "the run had ended",
+                Signalled::Ended => "no such run lived then",
             };
             let (name, id) = (facts.message(name), facts.message(id));
             telling(

@@ -224,9 +224,38 @@ impl<'a> Facts<'a> {
         agent.told(|run| self.run(run))
     }
 
-    /// An effect's name for people.
+    /// An effect's name for people; with its step where its run has several of one tool.
     pub fn effect(&self, effect: EffectId) -> String {
-        self.effects.get(&effect).map_or_else(|| effect.to_string(), |known| known.kind.to_string())
+        let Some(known) = self.effects.get(&effect) else { return effect.to_string() };
+        let fellow = |other: &EffectOf| other.kind == known.kind && other.run == known.run && other.step != known.step;
+        match self.effects.values().any(fellow) {
+            true => format!("{} (step {})", known.kind, known.step),
+            false => known.kind.to_string(),
+        }
+    }
+
+    /// The effect that a site's call is about: `billing#1 / lease 0 / record stripe.charge step 0 / try 1`.
+    pub fn effect_at(&self, site: &str) -> Option<EffectId> {
+        let run = self.run_named(site_who(site))?;
+        let what = site.split(" / ").skip(1).find(|part| part.contains(" step "))?;
+        let (call, step) = what.split_once(" step ")?;
+        let (_, kind) = call.split_once(' ')?;
+        let mut effects = self.effects.iter();
+        let found =
+            effects.find(|(_, known)| known.run == run && *known.kind == *kind && known.step.to_string() == step);
+        found.map(|(effect, _)| *effect)
+    }
+
+    /// Whether an effect had begun before the event at `place`: its intent stood in the log, or it was asked for.
+    pub fn has_begun(&self, effect: EffectId, place: usize) -> bool {
+        self.calls.values().any(|call| match call.asked {
+            Asked::Outside(perform) => perform.effect.id == effect && call.sent < place,
+            Asked::Store(Request::Append { body, .. }) => {
+                matches!(&**body, Body::ToolCalled { effect: called, .. } if called.id == effect)
+                    && call.applied.iter().any(|(applied, _, _)| *applied < place)
+            }
+            Asked::Store(_) => false,
+        })
     }
 
     /// An effect's name with the step that it belongs to.
@@ -254,10 +283,20 @@ impl<'a> Facts<'a> {
         for (run, name) in &self.names {
             named = named.replace(&run.to_string(), name);
         }
-        for (effect, known) in &self.effects {
-            named = named.replace(&effect.to_string(), &known.kind);
+        for effect in self.effects.keys() {
+            let id = effect.to_string();
+            if named.contains(&id) {
+                named = named.replace(&id, &self.effect(*effect));
+            }
         }
         named
+    }
+
+    /// Whether the request that is applied at a place took hold outside.
+    pub fn took_hold(&self, place: usize) -> bool {
+        let before = place.checked_sub(1).map(|before| &self.records[before].event);
+        matches!((before, &self.records[place].event),
+            (Some(Event::Happened { call, .. }), Event::Applied { call: applied, .. }) if call == applied)
     }
 
     /// How long after the start of the world.

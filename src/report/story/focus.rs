@@ -165,6 +165,31 @@ impl Focus {
         }
     }
 
+    /// Whether what was asked is about one of the effects or messages that the promise is about, not only about their run.
+    pub fn is_subject(&self, asked: &Asked) -> bool {
+        let effect = |id: &EffectId| self.effects.contains(id);
+        let mail = |id: &Name| self.mail.contains(&**id);
+        match asked {
+            Asked::Outside(perform) => effect(&perform.effect.id),
+            Asked::Store(request) => match request {
+                Request::Append { body, .. } => match &**body {
+                    Body::ToolCalled { effect: called, .. } => effect(&called.id),
+                    Body::ToolResult { result, .. } => effect(&result.effect_id),
+                    Body::MsgReceived { messages, .. } => messages.iter().any(|got| mail(&got.message.id)),
+                    _ => false,
+                },
+                Request::Lookup { effect: id } => effect(id),
+                Request::Record { result } => effect(&result.effect_id),
+                Request::Deliver { message, .. } => mail(&message.id),
+                Request::Ack { message, .. }
+                | Request::Nack { message, .. }
+                | Request::Redrive { message, .. }
+                | Request::Receiver { message, .. } => mail(message),
+                _ => false,
+            },
+        }
+    }
+
     /// Whether an answer, or a change that it came with, is about a subject.
     pub fn touched(&self, answer: &Answer, changes: &[Change]) -> bool {
         let granted = match answer {

@@ -1,5 +1,6 @@
 //! A failure in at most two lines: what led to it, and where it broke.
 
+use super::bearing::Bearing;
 use super::facts::{Break, Facts};
 use super::turns::{Turn, Weight};
 use crate::history::{Actor, Answer, Event};
@@ -10,7 +11,8 @@ const LETTERS_MOST: usize = 200;
 /// So many clauses lead to a break at most.
 const CLAUSES_MOST: usize = 5;
 
-/// So many deviations are named at most, the last ones: of a failure that was cut down there are hardly more.
+/// So many deviations are named at most: those that befell what the promise is about, then the last ones. Of a failure that was
+/// cut down there are hardly more.
 const DEVIATIONS_MOST: usize = 3;
 
 /// Two lines: who did what until it broke, and the break with what the judge says of it.
@@ -20,15 +22,17 @@ pub(super) fn headline(facts: &Facts<'_>, broken: &Break, turns: &[Turn]) -> Str
         .iter()
         .filter(|turn| (Weight::Telling..Weight::Break).contains(&turn.weight) && turn.brief.is_some())
         .collect();
-    let deviations = lead.iter().filter(|turn| turn.weight == Weight::Deviation).count();
-    let mut excess = deviations.saturating_sub(DEVIATIONS_MOST);
-    lead.retain(|turn| {
-        let drop = turn.weight == Weight::Deviation && excess > 0;
-        excess -= usize::from(drop);
-        !drop
-    });
+    let mut deviations: Vec<(Bearing, usize)> =
+        lead.iter().filter(|turn| turn.weight == Weight::Deviation).map(|turn| (turn.bearing, turn.place)).collect();
+    deviations.sort_unstable();
+    let dropped = deviations.len().saturating_sub(DEVIATIONS_MOST);
+    deviations.truncate(dropped);
+    lead.retain(|turn| turn.weight != Weight::Deviation || !deviations.contains(&(turn.bearing, turn.place)));
     while lead.len() > 1 && (lead.len() > CLAUSES_MOST || sentences(&lead).chars().count() > LETTERS_MOST) {
-        let worth = |place: &usize| (lead[*place].weight, is_outside(facts, lead[*place]), *place);
+        let worth = |place: &usize| {
+            let turn = lead[*place];
+            (turn.bearing == Bearing::Unclear, turn.weight, turn.bearing, is_outside(facts, turn), *place)
+        };
         let least = (0..lead.len()).min_by_key(worth).expect("there is more than one");
         lead.remove(least);
     }

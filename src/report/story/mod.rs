@@ -2,10 +2,12 @@
 //!
 //! - `facts`: names, calls and leases of a history; `focus`: what the broken promise is about;
 //! - `turns`, `deeds`: one sentence for each event or call that matters; `belief`: what an actor took for true;
+//! - `bearing`: how much a turn has to do with what the promise is about, so that it is told longest;
 //! - `headline`: all of it in two lines; `tell`: all of it; [`spacetime`]: all of it as a diagram; `words`: requests, answers and faults as people say them.
 //!
 //! Everything follows from the kinds of events: no invariant has a text of its own here beyond its own sentence.
 
+mod bearing;
 mod belief;
 mod deeds;
 mod facts;

@@ -8,7 +8,7 @@ use super::Case;
 use super::facts::{Call, Facts};
 use super::tell::kept;
 use super::turns::{Turn, Weight};
-use super::words::{about, clock, entry, noun};
+use super::words::{about, clock, entry, error_of, noun};
 use crate::history::{Actor, ActorChange, Answer, Asked, Event};
 use crate::kernel::{CallError, Reply, Request, Span, Timestamp};
 use crate::report::Style;
@@ -114,7 +114,17 @@ fn geometry(facts: &Facts<'_>, turn: &Turn) -> (String, Option<String>, Shape, S
         }
         Event::Applied { answer, .. } => {
             let shape = if turn.who.is_empty() { Shape::Arrives } else { Shape::Arrow };
-            let said = format!("{}{}", short_noun(facts, call), outcome(facts, turn, call, answer));
+            let why = match (call.asked, answer) {
+                (Asked::Store(Request::Append { body, .. }), Answer::Store(Reply::Appended(_))) => {
+                    error_of(facts, body).map(|why| (body.kind(), why))
+                }
+                _ => None,
+            };
+            let outcome = outcome(facts, turn, call, answer);
+            let said = match why {
+                Some((kind, why)) => format!("{kind}{outcome}: {why}"),
+                None => format!("{}{outcome}", short_noun(facts, call)),
+            };
             (caller, Some(target.to_owned()), shape, said)
         }
         Event::Returned { outcome: Ok(_), .. } => {
@@ -155,7 +165,7 @@ fn lease(turn: &Turn) -> String {
 
 fn short_noun(facts: &Facts<'_>, call: &Call<'_>) -> String {
     match call.asked {
-        Asked::Outside(perform) => perform.effect.kind.to_string(),
+        Asked::Outside(perform) => facts.effect(perform.effect.id),
         Asked::Store(Request::Append { body, .. }) => entry(facts, body),
         Asked::Store(Request::Release { lease, how }) => {
             format!("release {} ({})", facts.run(lease.run), super::words::release(how))

@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::bearing::Bearing;
 use super::facts::{Break, Call};
 use super::turns::{Turn, Weight};
 use super::words::{aftermath, befell, clock, span};
 use super::{Case, belief, headline};
 use crate::check::INVARIANTS;
 use crate::explore::REPLAY_INVARIANTS;
-use crate::history::{Asked, Event};
+use crate::history::{About, Asked, Event};
 use crate::kernel::{Request, Span, Timestamp};
 use crate::report::deviation::site_who;
 use crate::report::{Style, counted};
@@ -111,9 +112,14 @@ pub(super) fn kept(turns: &[Turn]) -> (Vec<&Turn>, usize) {
     let chosen = rules.iter().map(|rule| (0..able.len()).filter(|place| rule(*place)).collect::<Vec<_>>());
     let chosen = chosen.reduce(|wider, narrower| if wider.len() <= TURNS_MOST { wider } else { narrower });
     let mut chosen = chosen.unwrap_or_default();
-    // Of very many turns the last ones are nearest to the break; deviations are listed apart.
+    // Of very many turns those are told that befell the subject, or in which it took hold, then the last ones, which are nearest to the break.
     if chosen.len() > TURNS_MOST {
+        let tells_of_subject =
+            |turn: &Turn| turn.bearing >= Bearing::Held || turning(turn) && turn.bearing > Bearing::Aside;
+        let worth = |place: &usize| (tells_of_subject(able[*place]), *place);
+        chosen.sort_unstable_by_key(worth);
         chosen.drain(..chosen.len() - TURNS_MOST);
+        chosen.sort_unstable();
     }
     let left_out = able.len() - chosen.len();
     (chosen.into_iter().map(|place| able[place]).collect(), left_out)
@@ -122,7 +128,11 @@ pub(super) fn kept(turns: &[Turn]) -> (Vec<&Turn>, usize) {
 fn told(case: &Case<'_>, turn: &Turn) -> Told {
     let at = case.facts.at(turn.place);
     let belief = turn.actor.as_ref().filter(|_| !turn.who.is_empty() && acts(case, turn)).and_then(|actor| {
-        let belief = belief::told(&case.facts, &case.focus, actor, believed_at(case, turn))?;
+        let run = call_of(case, turn).and_then(|call| match call.asked.about() {
+            About::Run(run) => Some(run),
+            _ => None,
+        });
+        let belief = belief::told(&case.facts, &case.focus, actor, run, believed_at(case, turn))?;
         let wrong = belief.wrong && turn.weight >= Weight::Telling;
         let explains = wrong || turn.weight == Weight::Break || performs_subject(case, turn);
         explains.then_some(belief.said)
@@ -185,7 +195,7 @@ fn deviations(case: &Case<'_>) -> Vec<Named> {
         let said = match serde_json::from_str::<Fault>(fault) {
             Ok(known) => {
                 let more = aftermath(&known).map_or_else(String::new, |more| format!("; {more}"));
-                format!("{who} {}{more}", befell(&known, site))
+                format!("{who} {}{more}", befell(facts, &known, site))
             }
             Err(_) => format!("{who}: {fault}"),
         };

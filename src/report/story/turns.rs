@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::bearing::Bearing;
 use super::deeds::{Deed, store_call};
 use super::facts::{Call, Facts};
 use super::focus::Focus;
@@ -42,6 +43,9 @@ pub(super) struct Turn {
     pub weight: Weight,
     /// The actor whose beliefs explain the turn.
     pub actor: Option<Actor>,
+    /// The place of the deviation that the turn tells of.
+    pub struck: Option<usize>,
+    pub bearing: Bearing,
 }
 
 /// A call that arrives so much later than it was sent, or whose reply does, is late.
@@ -106,13 +110,16 @@ impl<'a> Teller<'a> {
                 Event::Entered { .. } | Event::Gave { .. } | Event::LetGo { .. } | Event::Phase(_) => {}
             }
         }
+        let bearings: Vec<Bearing> = teller.turns.iter().map(|turn| Bearing::of(facts, focus, turn)).collect();
+        teller.turns.iter_mut().zip(bearings).for_each(|(turn, bearing)| turn.bearing = bearing);
         teller.turns
     }
 
     fn push(&mut self, place: usize, who: &str, said: String, weight: Weight, actor: Option<&Actor>) {
         let brief = (weight >= Weight::Telling).then(|| said.clone());
         let (who, actor) = (who.to_owned(), actor.cloned());
-        self.turns.push(Turn { place, who, said, brief, weight, actor });
+        let (struck, bearing) = (None, Bearing::Aside);
+        self.turns.push(Turn { place, who, said, brief, weight, actor, struck, bearing });
     }
 
     fn brief(&mut self, brief: String) {
@@ -156,7 +163,8 @@ impl<'a> Teller<'a> {
             && bent.insert(number)
         {
             last.weight = Weight::Deviation;
-            last.brief = Some(befell(&fault, site));
+            last.struck = Some(deviation);
+            last.brief = Some(befell(self.facts, &fault, site));
         }
     }
 
@@ -286,35 +294,30 @@ impl<'a> Teller<'a> {
         match (call.asked, answer) {
             (Asked::Outside(perform), Answer::Outside(performed)) => {
                 let effect = &perform.effect;
+                let name = facts.effect(effect.id);
                 let outcome = self.outcome(place, call, answer);
-                let again = self.took_hold(place) && self.happened.get(&effect.id).is_some_and(|times| *times > 1);
+                let again =
+                    self.facts.took_hold(place) && self.happened.get(&effect.id).is_some_and(|times| *times > 1);
                 let brief = match performed {
-                    Performed::Done(_) if again => format!("performed {} again", effect.kind),
-                    Performed::Done(_) => format!("performed {}", effect.kind),
-                    Performed::Refused { .. } => format!("was refused {}", effect.kind),
-                    Performed::Unknown => format!("got no clear answer to {}", effect.kind),
+                    Performed::Done(_) if again => format!("performed {name} again"),
+                    Performed::Done(_) => format!("performed {name}"),
+                    Performed::Refused { .. } => format!("was refused {name}"),
+                    Performed::Unknown => format!("got no clear answer to {name}"),
                 };
                 let own = self.focus.effects.is_empty() || self.focus.effects.contains(&effect.id);
                 let weight = if own { Weight::Telling } else { Weight::Step };
-                Deed { said: format!("asked for {}: {outcome}", effect.kind), brief: Some(brief), weight }
+                Deed { said: format!("asked for {name}: {outcome}"), brief: Some(brief), weight }
             }
             (Asked::Store(request), Answer::Store(reply)) => store_call(facts, self.focus, request, reply),
             _ => Deed { said: asks(facts, call.asked), brief: None, weight: Weight::Routine },
         }
     }
 
-    /// Whether the request that is applied at a place took hold outside.
-    fn took_hold(&self, place: usize) -> bool {
-        let before = place.checked_sub(1).map(|before| &self.facts.records[before].event);
-        matches!((before, &self.facts.records[place].event),
-            (Some(Event::Happened { call, .. }), Event::Applied { call: applied, .. }) if call == applied)
-    }
-
     /// What came of a call.
     fn outcome(&self, place: usize, call: &Call<'_>, answer: &Answer) -> String {
         match (call.asked, answer) {
             (Asked::Outside(perform), Answer::Outside(performed)) => {
-                let hold = match (self.took_hold(place), self.happened.get(&perform.effect.id)) {
+                let hold = match (self.facts.took_hold(place), self.happened.get(&perform.effect.id)) {
                     (false, _) => None,
                     (true, None | Some(1)) => Some("it took hold".to_owned()),
                     (true, Some(times)) => Some(format!("it took hold, for the {} time", ordinal(*times))),
@@ -375,7 +378,8 @@ impl<'a> Teller<'a> {
         if !shows_elsewhere {
             let weight = if self.matters(place, site) { Weight::Deviation } else { Weight::Routine };
             let actor = self.facts.befallen.get(&place);
-            self.push(place, &who, befell(&fault, site), weight, actor);
+            self.push(place, &who, befell(self.facts, &fault, site), weight, actor);
+            self.strikes(place);
         }
     }
 
@@ -399,13 +403,14 @@ impl<'a> Teller<'a> {
         let by = struck.and_then(|struck| match &self.facts.records[struck].event {
             Event::Deviation { site, fault, .. } if self.matters(struck, site) => {
                 let fault: Fault = serde_json::from_str(fault).ok()?;
-                fits(change, &fault).then(|| befell(&fault, site))
+                fits(change, &fault).then(|| befell(self.facts, &fault, site))
             }
             _ => None,
         });
         if by.is_none() && !self.is_holder(&who) {
             return;
         }
+        let told = by.is_some().then_some(struck).flatten();
         let (said, weight) = match (change, by) {
             (ActorChange::Started, _) if incarnation == 0 => return,
             (_, Some(by)) => (by, Weight::Deviation),
@@ -419,6 +424,16 @@ impl<'a> Teller<'a> {
             (ActorChange::Stopped, _) => ("stopped".to_owned(), Weight::Step),
         };
         self.push(place, &who, said, weight, Some(actor));
+        if let Some(struck) = told {
+            self.strikes(struck);
+        }
+    }
+
+    /// The last turn tells of the deviation at `struck`.
+    fn strikes(&mut self, struck: usize) {
+        if let Some(last) = self.turns.last_mut() {
+            last.struck = Some(struck);
+        }
     }
 }
 
@@ -453,7 +468,7 @@ fn fits(change: ActorChange, fault: &Fault) -> bool {
 /// What a call asks for, as a verb: `asked for stripe.charge`.
 fn asks(facts: &Facts<'_>, asked: &Asked) -> String {
     match asked {
-        Asked::Outside(perform) => format!("asked for {}", perform.effect.kind),
+        Asked::Outside(perform) => format!("asked for {}", facts.effect(perform.effect.id)),
         Asked::Store(_) => format!("sent {}", noun(facts, asked)),
     }
 }

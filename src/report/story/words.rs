@@ -55,10 +55,35 @@ pub(super) fn clock(facts: &Facts<'_>, at: Timestamp) -> String {
     }
 }
 
+/// So many letters of an error a line of the story shows at most.
+const ERROR_LETTERS_MOST: usize = 100;
+
+/// Why a run was given up or is tried again, where an entry says so.
+pub(super) fn error_of(facts: &Facts<'_>, body: &Body) -> Option<String> {
+    let error = match body {
+        Body::RunRetrying { error, .. } | Body::Ended(Ending::Failed { error, .. }) => error,
+        _ => return None,
+    };
+    let told = one_line(&facts.named(error), ERROR_LETTERS_MOST);
+    (!told.is_empty()).then_some(told)
+}
+
+/// A text on one line: its white space as single spaces, nothing that a terminal takes for a command, and no more than so many
+/// letters, the last of them `…` where there were more.
+pub(super) fn one_line(text: &str, letters_most: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let plain = line.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c });
+    if line.chars().count() <= letters_most {
+        return plain.collect();
+    }
+    let kept: String = plain.take(letters_most.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
 /// What a call is about, as a noun: `stripe.charge`, `the entry tool.result`, `the ack of order-1`.
 pub(super) fn noun(facts: &Facts<'_>, asked: &Asked) -> String {
     let request = match asked {
-        Asked::Outside(perform) => return format!("the request for {}", perform.effect.kind),
+        Asked::Outside(perform) => return format!("the request for {}", facts.effect(perform.effect.id)),
         Asked::Store(request) => request,
     };
     match request {
@@ -97,7 +122,7 @@ pub(super) fn noun(facts: &Facts<'_>, asked: &Asked) -> String {
 pub(super) fn entry(facts: &Facts<'_>, body: &Body) -> String {
     let kind = body.kind();
     match body {
-        Body::ToolCalled { effect, .. } => format!("{kind} {}", effect.kind),
+        Body::ToolCalled { effect, .. } => format!("{kind} {}", facts.effect(effect.id)),
         Body::ToolResult { result, .. } => {
             let status = match (result.is_in_doubt(), result.is_refused()) {
                 (true, _) => "in doubt",
@@ -257,9 +282,19 @@ pub(crate) fn site_noun(site: &str) -> String {
     }
 }
 
-/// What a fault at a site did, after the name of whom it befell: `died right after the record of stripe.charge`.
-pub(crate) fn befell(fault: &Fault, site: &str) -> String {
+/// What a site's call is, as a noun, with the step of its effect where the run has several of one tool.
+fn noun_at(facts: &Facts<'_>, site: &str) -> String {
     let noun = site_noun(site);
+    let of_effect = facts.effect_at(site).and_then(|effect| {
+        let before = noun.strip_suffix(&*facts.effects.get(&effect)?.kind)?;
+        Some(format!("{before}{}", facts.effect(effect)))
+    });
+    of_effect.unwrap_or(noun)
+}
+
+/// What a fault at a site did, after the name of whom it befell: `died right after the record of stripe.charge`.
+pub(super) fn befell(facts: &Facts<'_>, fault: &Fault, site: &str) -> String {
+    let noun = noun_at(facts, site);
     match fault {
         Fault::Crash { point: Point::Before, .. } => format!("died just before {noun}"),
         Fault::Crash { point: Point::Flight(_), .. } => format!("died with {noun} on its way"),
@@ -296,7 +331,9 @@ pub(crate) fn befell(fault: &Fault, site: &str) -> String {
             format!("got no clear answer to {noun}, which did not take hold")
         }
         Fault::ToolMalformed => format!("got an answer to {noun} that was cut off in the middle"),
-        Fault::Hold { until: Some(until), .. } => format!("had {noun} held back until {} was done", site_noun(until)),
+        Fault::Hold { until: Some(until), .. } => {
+            format!("had {noun} held back until {} was done", noun_at(facts, until))
+        }
         Fault::Hold { until: None, most: Some(most) } => format!("had {noun} held back for {}", span(*most)),
         Fault::Hold { until: None, most: None } => format!("had {noun} held back"),
         Fault::Slow { factor } => format!("was {factor} times slower throughout"),

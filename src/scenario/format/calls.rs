@@ -1,6 +1,6 @@
 //! The calls of the context that a script makes, as files say them.
 
-use super::decode::{Decoded, Doc, Object, excerpt, nearest};
+use super::decode::{Decoded, Doc, Object, excerpt};
 use super::scope::Scope;
 use super::tools::{self, TOOLS};
 use super::world::{PRIORITIES, deadline};
@@ -63,10 +63,8 @@ fn outside(main: &Doc<'_>, scope: &Scope<'_>, is_model: bool) -> Decoded<Name> {
         };
         return Err(main.mistake(reason));
     }
-    let mut mistake = main.mistake(format!("`outside` has no {what} `{name}`"));
     let own: &[&str] = if is_model { &[] } else { &TOOLS };
-    mistake.nearest = nearest(&kind, these.iter().chain(own).copied());
-    Err(mistake)
+    Err(main.mistake(format!("`outside` has no {what} `{name}`")).among(&kind, these.iter().chain(own).copied()))
 }
 
 fn effect(main: &Doc<'_>, step: &Object<'_>, scope: &mut Scope<'_>) -> Decoded<EffectStep> {

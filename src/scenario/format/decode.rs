@@ -5,8 +5,11 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
+use super::error::Instead;
 use super::locate::{Path, Spot};
 use crate::kernel::{Name, Span, Timestamp};
+
+pub(super) use crate::tempo::word::{excerpt, nearest};
 
 /// What is wrong, before it has a file, a line and a column.
 #[derive(Clone, Debug)]
@@ -19,8 +22,8 @@ pub struct Mistake {
     pub reason: String,
     /// The offending text.
     pub text: Option<String>,
-    /// The valid name that is nearest.
-    pub nearest: Option<String>,
+    /// What may stand in its place.
+    pub instead: Instead,
 }
 
 /// A decoded value, or what is wrong.
@@ -42,33 +45,38 @@ pub struct Object<'a> {
     members: &'a Map<String, Value>,
 }
 
-/// The one of `names` that is nearest to `text`, if it is near at all: at most a third of it differs, or it is
-/// the beginning.
-pub fn nearest<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
-    const LONGEST: usize = 64;
-    let short: String = text.chars().take(LONGEST).collect();
-    let most = (short.chars().count() / 3).max(2);
-    let distances = names.into_iter().map(|name| (strsim::osa_distance(&short, name), name));
-    let is_beginning = |name: &str| short.chars().count() >= 3 && name.starts_with(&short);
-    let is_near = |distance, name: &str| distance <= most && distance < name.chars().count();
-    let near = distances.filter(|(distance, name)| is_near(*distance, name) || is_beginning(name));
-    near.min().map(|(_, name)| name.to_owned())
-}
-
 /// Text of a file as it may stand in a message: one line, and nothing that a terminal takes for a command.
 pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// At most the first 60 characters, so that a message stays one.
-pub fn excerpt(text: &str) -> String {
-    const MOST: usize = 60;
-    let is_cut = text.chars().nth(MOST).is_some();
-    let mut short: String = printable(&text.chars().take(MOST).collect::<String>());
-    if is_cut {
-        short.push('…');
+/// So many names at most are told where none is near.
+const KNOWN_MOST: usize = 12;
+
+impl Mistake {
+    /// With what may stand in the place of `name`: the nearest of `names`; or all of them, where none is near and they are few.
+    pub fn among<'n>(mut self: Box<Self>, name: &str, names: impl IntoIterator<Item = &'n str>) -> Box<Self> {
+        let names: Vec<&str> = names.into_iter().collect();
+        self.instead = match nearest(name, names.iter().copied()) {
+            Some(near) => Instead::Nearest(near),
+            None if names.is_empty() || names.len() > KNOWN_MOST => Instead::Nothing,
+            None => Instead::OneOf(names.into_iter().map(printable).collect()),
+        };
+        self
     }
-    short
+
+    /// With the place where all the names stand, where none was near and they were too many to be told.
+    pub fn or_see(mut self: Box<Self>, place: &str) -> Box<Self> {
+        if self.instead == Instead::Nothing {
+            self.reason = format!("{}; {place} names them all", self.reason);
+        }
+        self
+    }
+}
+
+/// Names in a message, one after the other.
+pub fn listed<N: AsRef<str>>(names: &[N]) -> String {
+    names.iter().map(|name| format!("`{}`", name.as_ref())).collect::<Vec<_>>().join(", ")
 }
 
 impl<'a> Doc<'a> {
@@ -76,21 +84,19 @@ impl<'a> Doc<'a> {
     pub fn mistake(&self, reason: impl Into<String>) -> Box<Mistake> {
         let text = self.value.as_str().map(excerpt);
         let reason = printable(&reason.into());
-        Box::new(Mistake { path: self.path.clone(), spot: Spot::Value, reason, text, nearest: None })
+        Box::new(Mistake { path: self.path.clone(), spot: Spot::Value, reason, text, instead: Instead::Nothing })
     }
 
-    /// A mistake about the name that this value is: `unknown <what> <name>`, with the nearest of `names`.
+    /// A mistake about the name that this value is: `unknown <what> <name>`, with what it may be of `names`.
     pub fn unknown<'n>(&self, what: &str, names: impl IntoIterator<Item = &'n str>) -> Box<Mistake> {
         let name = self.value.as_str().unwrap_or_default();
-        let mut mistake = self.mistake(format!("unknown {what} `{}`", excerpt(name)));
-        mistake.nearest = nearest(name, names);
-        mistake
+        self.mistake(format!("unknown {what} `{}`", excerpt(name))).among(name, names)
     }
 
     /// A mistake about the key under which this value stands.
-    pub fn key_mistake(&self, reason: String, key: &str, nearest: Option<String>) -> Box<Mistake> {
-        let path = self.path.clone();
-        Box::new(Mistake { path, spot: Spot::Key, reason, text: Some(excerpt(key)), nearest })
+    pub fn key_mistake(&self, reason: impl Into<String>, key: &str) -> Box<Mistake> {
+        let mistake = self.mistake(reason);
+        Box::new(Mistake { spot: Spot::Key, text: Some(excerpt(key)), ..*mistake })
     }
 
     /// What this value is, in words.
@@ -105,9 +111,10 @@ impl<'a> Doc<'a> {
         }
     }
 
-    fn wanted(&self, what: &str) -> Box<Mistake> {
+    /// A mistake about a value that is of another sort than `what`; a text is told with its quotes.
+    pub fn wanted(&self, what: &str) -> Box<Mistake> {
         match self.value {
-            Value::String(text) => self.mistake(format!("`{}` is not {what}", excerpt(text))),
+            Value::String(text) => self.mistake(format!("`\"{}\"` is not {what}", excerpt(text))),
             Value::Number(number) => self.mistake(format!("{number} is not {what}")),
             _ => self.mistake(format!("this must be {what}, not {}", self.sort())),
         }
@@ -115,14 +122,26 @@ impl<'a> Doc<'a> {
 
     /// An object of which each member has one of these keys.
     pub fn object(&self, known: &[&str]) -> Decoded<Object<'a>> {
+        if !self.value.is_object() {
+            return Err(self.no_object_of(known));
+        }
         let object = self.open_object()?;
         for (key, doc) in object.members() {
             if !known.contains(&key) {
-                let near = nearest(key, known.iter().copied());
-                return Err(doc.key_mistake(format!("unknown field `{}`", excerpt(key)), key, near));
+                let mistake = doc.key_mistake(format!("unknown field `{}`", excerpt(key)), key);
+                return Err(mistake.among(key, known.iter().copied()).or_see("`chronodrome schema`"));
             }
         }
         Ok(object)
+    }
+
+    /// A mistake about a value that is no object, with the keys that one may have, where they are few.
+    pub fn no_object_of(&self, known: &[&str]) -> Box<Mistake> {
+        let mut mistake = self.wanted("an object");
+        if known.len() <= KNOWN_MOST {
+            mistake.reason = format!("{}: one may have {}", mistake.reason, listed(known));
+        }
+        mistake
     }
 
     /// An object of any members.
@@ -177,6 +196,9 @@ impl<'a> Doc<'a> {
 
     /// A duration that is not negative.
     pub fn span(&self) -> Decoded<Span> {
+        if !self.value.is_string() {
+            return Err(self.wanted("a duration like `30s`"));
+        }
         let span: Span = self.parse()?;
         if span < Span::ZERO { Err(self.mistake("a duration must not be negative here")) } else { Ok(span) }
     }
@@ -193,6 +215,9 @@ impl<'a> Doc<'a> {
             let span = self.span()?;
             return Ok((span, span));
         }
+        if !self.value.is_array() {
+            return Err(self.wanted("a duration like `30s`, or a list of two"));
+        }
         match self.list()?.as_slice() {
             [least, most] => {
                 let range = (least.span()?, most.span()?);
@@ -204,7 +229,7 @@ impl<'a> Doc<'a> {
 
     /// A time, as the span since `start`: `"+10m"`, or an instant that is not before it.
     pub fn since(&self, start: Timestamp) -> Decoded<Span> {
-        let text = self.text()?;
+        let Some(text) = self.value.as_str() else { return Err(self.wanted(TIME)) };
         if let Some(offset) = text.strip_prefix('+') {
             let span = offset.parse().ok().filter(|span| *span >= Span::ZERO);
             return span.ok_or_else(|| self.mistake(format!("`{}` is not {TIME}", excerpt(text))));
@@ -219,7 +244,7 @@ impl<'a> Doc<'a> {
 
     /// An instant.
     pub fn instant(&self) -> Decoded<Timestamp> {
-        let text = self.text()?;
+        let Some(text) = self.value.as_str() else { return Err(self.wanted(INSTANT)) };
         if text.len() > LONGEST_TIME {
             return Err(self.mistake("this text is too long for a time"));
         }
@@ -275,6 +300,9 @@ const MONEY_MAX: f64 = 1_000_000_000.0;
 
 /// A longer text is no time, and is not tried.
 const LONGEST_TIME: usize = 100;
+
+/// What an instant looks like.
+const INSTANT: &str = "a time like `2025-05-11T20:00:00Z`";
 
 /// What a time looks like.
 const TIME: &str = "a time like `+10m` or `2025-05-11T20:00:00Z`";

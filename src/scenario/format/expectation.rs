@@ -139,6 +139,9 @@ pub fn bound_of(doc: &Doc<'_>, number: impl Fn(&Doc<'_>) -> Decoded<u64>) -> Dec
     if doc.value.is_number() {
         return number(doc).map(Bound::exactly);
     }
+    if !doc.value.is_object() {
+        return Err(doc.wanted("a number, or an object of `at_least` and `at_most`"));
+    }
     let object = doc.object(&["at_least", "at_most"])?;
     let bound = Bound { at_least: object.maybe("at_least", &number)?, at_most: object.maybe("at_most", &number)? };
     match (bound.at_least, bound.at_most) {

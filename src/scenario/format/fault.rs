@@ -1,6 +1,6 @@
 //! What may go wrong, and what does, as files say it.
 
-use super::decode::{Decoded, Doc, Object};
+use super::decode::{Decoded, Doc, Object, excerpt};
 use crate::history::Called;
 use crate::kernel::{Name, Span, Timestamp};
 use crate::sim::{Deviation, Fault, FaultKind, FaultPlan, Faults};
@@ -29,8 +29,8 @@ pub fn faults(doc: &Doc<'_>, scope: &FaultScope<'_>) -> Decoded<Faults> {
             continue;
         }
         let Some(kind) = FaultKind::ALL.into_iter().find(|kind| kind.as_str() == key) else {
-            let nearest = super::decode::nearest(key, known.iter().copied());
-            return Err(doc.key_mistake(format!("unknown fault `{}`", super::decode::excerpt(key)), key, nearest));
+            let mistake = doc.key_mistake(format!("unknown fault `{}`", excerpt(key)), key);
+            return Err(mistake.among(key, known).or_see("`chronodrome list faults`"));
         };
         faults.plans.insert(kind, plan(kind, &doc, scope)?);
     }
@@ -118,7 +118,11 @@ fn deviation(doc: &Doc<'_>) -> Decoded<Deviation> {
     let fault: Fault = serde_json::from_value(fault).map_err(|error| {
         let names = FAULT_NAMES;
         let name = kind.value.as_str().unwrap_or_default();
-        if names.contains(&name) { doc.mistake(error.to_string()) } else { kind.unknown("fault", names) }
+        if names.contains(&name) {
+            doc.mistake(error.to_string())
+        } else {
+            kind.unknown("fault", names).or_see("`chronodrome schema`")
+        }
     })?;
     let is_of_clock = matches!(fault, Fault::ClockSkew { .. } | Fault::ClockStep { .. });
     if !is_of_clock && fault.spans().into_iter().any(|span| span < Span::ZERO) {

@@ -34,7 +34,7 @@ use super::model::{Act, DeskCall, Input, RuntimeSettings, Scenario};
 use crate::kernel::{Json, Span, Timestamp};
 use crate::sim::Faults;
 
-pub use error::ScenarioError;
+pub use error::{Instead, ScenarioError};
 #[cfg(feature = "cli")]
 pub(super) use plans::{ALIGNMENTS, RESULTS, STATUSES};
 pub use script::step_names;
@@ -222,10 +222,13 @@ fn what_goes_wrong(
     let deviations = object.maybe("deviations", fault::deviations)?;
     let scope = FaultScope { start, lease: runtime.lease, workers: &runtime.workers };
     let faults = object.maybe("faults", |doc| fault::faults(doc, &scope))?;
-    let kinds = faults.as_ref().is_some_and(|faults| !faults.plans.is_empty());
-    if let (Some(_), true, Some(doc)) = (&deviations, kinds, object.get("faults")) {
+    let rate = object.get("faults").filter(|_| deviations.is_some()).and_then(|doc| {
+        let members = doc.open_object().ok()?;
+        members.members().find(|(key, _)| *key != "until")
+    });
+    if let Some((key, doc)) = rate {
         let reason = "a file with `deviations` has no `faults` but their `until`: they are all that goes wrong";
-        return Err(doc.key_mistake(reason.to_owned(), "faults", None));
+        return Err(doc.key_mistake(reason, key));
     }
     Ok((faults.unwrap_or_default(), deviations))
 }
@@ -233,7 +236,7 @@ fn what_goes_wrong(
 impl ScenarioError {
     /// A mistake of the file as a whole.
     fn of_file(file: &str, reason: String) -> Self {
-        ScenarioError { file: file.to_owned(), line: 0, column: 0, reason, text: None, nearest: None }
+        ScenarioError { file: file.to_owned(), line: 0, column: 0, reason, text: None, instead: Instead::Nothing }
     }
 
     /// A mistake at an offset of the text.
@@ -257,7 +260,7 @@ impl ScenarioError {
     fn of_mistake(file: &str, text: &str, mistake: Mistake) -> Self {
         let offset = locate(text, &mistake.path, mistake.spot);
         let error = ScenarioError::at(file, text, offset, mistake.reason);
-        ScenarioError { text: mistake.text, nearest: mistake.nearest, ..error }
+        ScenarioError { text: mistake.text, instead: mistake.instead, ..error }
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::decode::{Decoded, Doc, excerpt, nearest};
+use super::decode::{Decoded, Doc, excerpt};
+use super::error::Instead;
 use super::holds::Holds;
 use super::users::Users;
 use crate::kernel::{AgentId, Json, Name, Timestamp};
@@ -58,12 +59,11 @@ impl Cast<'_> {
         if self.agents.contains(agent.kind()) {
             return Ok(());
         }
-        let mut mistake = doc.mistake(match agent.kind() {
+        let mistake = doc.mistake(match agent.kind() {
             PROBE => format!("the agent type `{PROBE}` is reserved"),
             kind => format!("there is no agent `{}`", excerpt(kind)),
         });
-        mistake.nearest = nearest(agent.kind(), self.agents.iter().copied());
-        Err(mistake)
+        Err(mistake.among(agent.kind(), self.agents.iter().copied()))
     }
 }
 
@@ -171,11 +171,11 @@ impl<'a> Scope<'a> {
         let of_kind =
             self.visible.iter().filter(|(_, places)| places.last().is_some_and(|(_, holds)| *holds == wanted));
         let names: Vec<String> = of_kind.map(|(name, _)| format!("${name}")).collect();
-        mistake.nearest = match names.as_slice() {
-            [only] => Some(only.clone()),
-            _ => nearest(&reference.text, names.iter().map(String::as_str)),
-        };
-        Err(mistake)
+        if let [only] = names.as_slice() {
+            mistake.instead = Instead::Nearest(only.clone());
+            return Err(mistake);
+        }
+        Err(mistake.among(&reference.text, names.iter().map(String::as_str)))
     }
 
     /// A reference that stands alone.
@@ -214,9 +214,8 @@ impl<'a> Scope<'a> {
             let holder = Reference { path: before.to_vec(), ..reference.clone() };
             let Some((what, parts)) = self.leads_to(&holder).parts() else { continue };
             if !parts.contains(&&*last.name) {
-                let mut mistake = doc.mistake(format!("{what} has no `{}`", excerpt(&last.name)));
-                mistake.nearest = nearest(&last.name, parts.iter().copied());
-                return Err(mistake);
+                let mistake = doc.mistake(format!("{what} has no `{}`", excerpt(&last.name)));
+                return Err(mistake.among(&last.name, parts.iter().copied()));
             }
         }
         Ok(())
@@ -230,10 +229,9 @@ impl<'a> Scope<'a> {
             let reason = format!("`${}` is not there yet: its step comes later, or in another branch", excerpt(name));
             return Err(doc.mistake(reason));
         }
-        let mut mistake = doc.mistake(format!("no step before this one is named `{}`", excerpt(name)));
+        let mistake = doc.mistake(format!("no step before this one is named `{}`", excerpt(name)));
         let names = self.visible.keys().map(String::as_str).chain(["inbox", "self"]);
-        mistake.nearest = nearest(name, names);
-        Err(mistake)
+        Err(mistake.among(name, names))
     }
 
     /// A value that may hold references: texts that begin with `$`. `$$` stands for a plain `$`.
@@ -301,9 +299,8 @@ fn own(doc: &Doc<'_>, path: &mut Vec<&str>) -> Decoded<Source> {
     if let Some((_, source)) = choices.iter().find(|(name, _)| *name == part) {
         return Ok(*source);
     }
-    let mut mistake = doc.mistake(format!("`$self` has no `{}`", excerpt(part)));
-    mistake.nearest = nearest(part, choices.iter().map(|(name, _)| *name));
-    Err(mistake)
+    let mistake = doc.mistake(format!("`$self` has no `{}`", excerpt(part)));
+    Err(mistake.among(part, choices.iter().map(|(name, _)| *name)))
 }
 
 /// The names under `as`, wherever they stand.

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::calls;
-use super::decode::{Decoded, Doc, Object, excerpt, nearest};
+use super::decode::{Decoded, Doc, Object, excerpt};
 use super::holds::Holds;
 use super::scope::{Cast, Scope};
 use crate::kernel::Json;
@@ -104,11 +104,7 @@ fn step_of<'a>(doc: &Doc<'a>) -> Decoded<Head<'a>> {
     for (name, sort, fields) in STEPS {
         if let Some(main) = object.get(name) {
             if let Some((_, other, ..)) = found {
-                return Err(main.key_mistake(
-                    format!("a step does one thing, not both `{other}` and `{name}`"),
-                    name,
-                    None,
-                ));
+                return Err(main.key_mistake(format!("a step does one thing, not both `{other}` and `{name}`"), name));
             }
             found = Some((main, name, sort, fields));
         }
@@ -118,8 +114,8 @@ fn step_of<'a>(doc: &Doc<'a>) -> Decoded<Head<'a>> {
             |key: &str| ["as", "on_error"].contains(&key) || STEPS.iter().any(|(_, _, fields)| fields.contains(&key));
         match object.members().find(|(key, _)| !beside(key)) {
             Some((key, member)) => {
-                let near = nearest(key, STEPS.iter().map(|(name, ..)| *name));
-                member.key_mistake(format!("unknown step `{}`", excerpt(key)), key, near)
+                let mistake = member.key_mistake(format!("unknown step `{}`", excerpt(key)), key);
+                mistake.among(key, step_names()).or_see("`chronodrome list steps`")
             }
             None => doc.mistake("this does nothing: a step has a member named after what it does, like `effect`"),
         }
@@ -242,7 +238,7 @@ fn group(doc: &Doc<'_>, scope: &mut Scope<'_>) -> Decoded<Vec<Node>> {
         };
         if !single || node.on_error.is_some() || node.save.is_some() {
             let rule = "a member of `all` is a single call, without `tries`, `as` and `on_error`";
-            return Err(main.key_mistake(rule.to_owned(), name, None));
+            return Err(main.key_mistake(rule, name));
         }
         nodes.push(node);
     }
@@ -271,6 +267,9 @@ fn condition(main: &Doc<'_>, step: &Object<'_>, scope: &mut Scope<'_>) -> Decode
 
 fn on_error(doc: &Doc<'_>, scope: &mut Scope<'_>) -> Decoded<OnError> {
     let names: Vec<&str> = ErrorCode::ALL.iter().map(|code| code.as_str()).chain(["else"]).collect();
+    if !doc.value.is_object() {
+        return Err(doc.no_object_of(&names));
+    }
     let mut branches = OnError::default();
     for (key, doc) in doc.open_object()?.members() {
         if key == "else" {
@@ -278,8 +277,8 @@ fn on_error(doc: &Doc<'_>, scope: &mut Scope<'_>) -> Decoded<OnError> {
         } else if let Some(code) = ErrorCode::ALL.into_iter().find(|code| code.as_str() == key) {
             branches.cases.push((code, block(&doc, scope)?));
         } else {
-            let near = nearest(key, names.iter().copied());
-            return Err(doc.key_mistake(format!("unknown error `{}`", excerpt(key)), key, near));
+            let mistake = doc.key_mistake(format!("unknown error `{}`", excerpt(key)), key);
+            return Err(mistake.among(key, names));
         }
     }
     Ok(branches)

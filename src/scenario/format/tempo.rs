@@ -10,7 +10,7 @@ use crate::tempo::{Calendar, DocumentError, Feedback, MemoryTrace, Plan, Setting
 pub fn calendar(doc: &Doc<'_>, settings: &Settings) -> Decoded<Calendar> {
     Calendar::of(settings).map_err(|error| {
         let mut mistake = below(doc, &error.place).0.mistake(error.reason);
-        mistake.nearest = error.nearest;
+        mistake.instead = error.nearest.into();
         mistake
     })
 }
@@ -53,7 +53,8 @@ fn mistake(doc: &Doc<'_>, error: DocumentError) -> Box<Mistake> {
         let key = error.place.rsplit('.').next().unwrap_or_default();
         let holder = below(doc, error.place.strip_suffix(key).unwrap_or_default()).0;
         let field = Doc { path: holder.path.member(key), ..holder };
-        return field.key_mistake(format!("unknown field `{}`", excerpt(key)), key, nearest);
+        let mistake = field.key_mistake(format!("unknown field `{}`", excerpt(key)), key);
+        return Box::new(Mistake { instead: nearest.into(), ..*mistake });
     }
     let reason = match (rest.as_str(), error.reason.as_str()) {
         ("", reason) => reason.to_owned(),
@@ -64,7 +65,7 @@ fn mistake(doc: &Doc<'_>, error: DocumentError) -> Box<Mistake> {
         Some(hint) => place.mistake(format!("{reason}; {hint}")),
         None => place.mistake(reason),
     };
-    mistake.nearest = nearest;
+    mistake.instead = nearest.into();
     mistake
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::decode::{Decoded, Doc, Object, excerpt, nearest};
+use super::decode::{Decoded, Doc, Object, excerpt};
 use super::scope::Cast;
 use super::tempo;
 use crate::kernel::{Json, Name, Timestamp};
@@ -25,7 +25,7 @@ pub fn users(doc: &Doc<'_>, start: Timestamp) -> Decoded<Users> {
         if name.is_empty() || name.contains(['/', '#', '$', ' ']) {
             let reason =
                 format!("`{}` is no user: a name is not empty, and has no `/`, `#`, `$` and no space", excerpt(name));
-            return Err(doc.key_mistake(reason, name, None));
+            return Err(doc.key_mistake(reason, name));
         }
         let settings = settings(&doc, start)?;
         let calendar = tempo::calendar(&doc, &settings)?;
@@ -163,7 +163,7 @@ impl Cast<'_> {
         }
         for fixed in ["uid", "status", "type", "profiling"] {
             if let Some(doc) = object.get(fixed) {
-                return Err(doc.key_mistake(format!("an edit cannot change `{fixed}`"), fixed, None));
+                return Err(doc.key_mistake(format!("an edit cannot change `{fixed}`"), fixed));
             }
         }
         let read = tempo::edit(doc, self.users.calendar(user))?;
@@ -180,15 +180,13 @@ impl Cast<'_> {
         if self.agents.contains(kind) {
             return Ok(());
         }
-        let near = nearest(kind, self.agents.iter().copied());
-        let mut mistake = match object.get("target").or_else(|| object.get("action_type")) {
+        let mistake = match object.get("target").or_else(|| object.get("action_type")) {
             Some(place) if plan.target.is_some() => place.mistake(format!("there is no agent `{}`", excerpt(kind))),
             Some(place) => {
                 place.mistake(format!("without a `target` the agent `{kind}` executes it, which there is not"))
             }
             None => object.doc().mistake(format!("there is no agent `{}`", excerpt(kind))),
         };
-        mistake.nearest = near;
-        Err(mistake)
+        Err(mistake.among(kind, self.agents.iter().copied()))
     }
 }

@@ -129,7 +129,7 @@ fn tool(doc: &Doc<'_>) -> Decoded<Tool> {
 fn model(doc: &Doc<'_>, tool: &Object<'_>) -> Decoded<Model> {
     if let Some(keyed) = tool.get("honours_key") {
         let rule = "a model knows no keys: asked again, it answers again";
-        return Err(keyed.key_mistake(rule.to_owned(), "honours_key", None));
+        return Err(keyed.key_mistake(rule, "honours_key"));
     }
     let object = doc.object(&["tokens", "cost", "malformed", "cut", "limited"])?;
     let usual = Model::default();
@@ -163,7 +163,7 @@ pub fn agent_types<'a>(doc: &Doc<'a>) -> Decoded<BTreeSet<&'a str>> {
     let object = doc.open_object()?;
     let mut types = BTreeSet::new();
     for (name, doc) in object.members() {
-        let complain = |reason: String| Err(doc.key_mistake(reason, name, None));
+        let complain = |reason: String| Err(doc.key_mistake(reason, name));
         if name == PROBE {
             return complain(format!("the agent type `{PROBE}` is reserved"));
         }
@@ -227,9 +227,7 @@ fn agent(doc: &Doc<'_>, cast: &Cast<'_>, runtime: &RuntimeSettings, start: Times
 /// `steps`, or `"rust": true`.
 fn code(object: &Object<'_>, cast: &Cast<'_>) -> Decoded<Code> {
     match (object.get("steps"), object.maybe("rust", Doc::flag)?) {
-        (Some(steps), Some(true)) => {
-            Err(steps.key_mistake("an agent in Rust has no `steps`".to_owned(), "steps", None))
-        }
+        (Some(steps), Some(true)) => Err(steps.key_mistake("an agent in Rust has no `steps`", "steps")),
         (None, Some(true)) => Ok(Code::Rust(None)),
         (_, _) => Ok(Code::Script(script(&object.need("steps")?, cast)?.into())),
     }
