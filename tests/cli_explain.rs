@@ -150,7 +150,7 @@ fn why_a_run_failed_stands_in_its_story_on_one_line() {
         (json!([{ "fail": long }]), "no such order: xxx"),
     ] {
         let members = json!({
-            "runtime": { "retry": { "max_retries": 1, "backoff": "1s" } },
+            "runtime": { "workers": 1, "retry": { "max_retries": 2, "backoff": "1s" } },
             "expect": [{ "agent": "shop", "ends": "completed" }]
         });
         place.write("failing.json", &shop(&steps, &members).to_string());
@@ -158,6 +158,7 @@ fn why_a_run_failed_stands_in_its_story_on_one_line() {
         assert_eq!(told.code, Some(1), "{}", told.err);
         let headline = told.out.lines().nth(2).expect("a headline");
         assert!(headline.contains("wrote run.failed (") && headline.contains(why), "{headline}");
+        assert_eq!(headline.matches("wrote run.retrying (").count(), 1, "{headline}");
         for entry in ["run.retrying (failure 1): ", "run.failed (agent_crashed): ", "run.retrying: ", "run.failed: "] {
             let line = told.out.lines().find_map(|line| line.split_once(entry)).map(|(_, line)| line);
             let line = line.unwrap_or_else(|| panic!("no {entry}in {}", told.out));
@@ -197,7 +198,7 @@ fn a_story_names_the_lost_reply_that_broke_it_among_many_later_deviations() {
     // With very many, not every turn is told.
     for (many, limit) in [(0, "60s"), (4, "60s"), (60, "20m")] {
         let mut list = vec![late("read / try 1", "1ms"), reply.clone()];
-        list.extend((1..=many).map(|beat| late(&format!("heartbeat / try {beat}"), "1ms")));
+        list.extend((1..=many).map(|beat| late(&format!("heartbeat / try {beat}"), &format!("{beat}ms"))));
         let place = Place::new();
         let mut document: Value = serde_json::from_str(&data("double-charge.json")).expect("a scenario is JSON");
         document["agents"]["billing"][0]["limit"] = json!(limit);

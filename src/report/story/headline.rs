@@ -22,6 +22,7 @@ pub(super) fn headline(facts: &Facts<'_>, broken: &Break, turns: &[Turn]) -> Str
         .iter()
         .filter(|turn| (Weight::Telling..Weight::Break).contains(&turn.weight) && turn.brief.is_some())
         .collect();
+    lead.dedup_by(|next, before| repeats(before, next));
     let mut deviations: Vec<(Bearing, usize)> =
         lead.iter().filter(|turn| turn.weight == Weight::Deviation).map(|turn| (turn.bearing, turn.place)).collect();
     deviations.sort_unstable();
@@ -46,6 +47,13 @@ pub(super) fn headline(facts: &Facts<'_>, broken: &Break, turns: &[Turn]) -> Str
         None => verdict,
     });
     lines.join("\n")
+}
+
+/// Whether two turns of one actor that follow each other say the same of something beside the subject, as two tries do that failed
+/// alike: once is enough.
+fn repeats(before: &Turn, next: &Turn) -> bool {
+    next.bearing == Bearing::Aside
+        && (&before.who, &before.actor, &before.brief) == (&next.who, &next.actor, &next.brief)
 }
 
 /// Whether a turn tells what took hold outside: of all that was done that is what cannot be undone.
