@@ -36,8 +36,10 @@ use crate::sim::{Deviation, Schedule};
 /// The most single deviations that are tried in place of several. Of more an even share is taken.
 const SINGLES_MOST: usize = 5_000;
 
-/// The most schedules that are played each time to find two deviations, or three, in place of more.
+/// The most schedules that are played each time to find two deviations, or three, in place of more: of kinds that the
+/// failure has, and of any.
 const ANEW_MOST: usize = 20_000;
+const ANEW_OF_ANY_MOST: usize = 5_000;
 
 /// How much may be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +167,7 @@ pub fn shrink(
 fn last_resorts(trial: &mut Trial<'_, '_>, current: &mut Vec<Deviation>) -> Result<bool, Stop> {
     let (kinds, strikes) = (of_kinds(current), of_strikes(current));
     Ok(anew(trial, &kinds, 2, ANEW_MOST, current)?
-        || anew(trial, &|_| true, 2, ANEW_MOST, current)?
+        || anew(trial, &|_| true, 2, ANEW_OF_ANY_MOST, current)?
         || (current.len() > 3 && anew(trial, &strikes, 3, ANEW_MOST, current)?))
 }
 
