@@ -41,10 +41,10 @@ impl Watch {
         self.started.elapsed()
     }
 
-    /// A watch for the next of so many parts of the work that are left: it has its even share of the time that is left.
-    pub(super) fn share(&self, parts: usize) -> Watch {
-        let parts = u32::try_from(parts.max(1)).unwrap_or(u32::MAX);
-        Watch::start(self.limit.map(|limit| limit.saturating_sub(self.elapsed()) / parts))
+    /// A watch for the next part of the work, `own` of the `all` that is left: it has its share of the time that is left.
+    pub(super) fn share(&self, own: u64, all: u64) -> Watch {
+        let share = own as f64 / all.max(1) as f64;
+        Watch::start(self.limit.map(|limit| limit.saturating_sub(self.elapsed()).mul_f64(share.min(1.0))))
     }
 
     /// Whether the work is to end.

@@ -11,7 +11,7 @@ use crate::explore::{Findings, Halt, Loaded, News, Subject, files, holds};
 use crate::kernel::Span;
 use crate::report::exhaust::{Report, Start};
 use crate::report::{counted, grouped};
-use crate::scenario::Options;
+use crate::scenario::{Options, Scenario};
 use crate::sim::Schedule;
 
 /// Tries every value of its printed list at every site of the calm run.
@@ -40,7 +40,7 @@ pub(super) struct Args {
     /// order.
     #[arg(long, value_name = "N", default_value_t = 0)]
     around: u16,
-    /// Work for so long at most, over all scenarios: each has an even share of what is left.
+    /// Work for so long at most, over all scenarios: each has a share as large as what it has to play.
     #[arg(long, value_name = "SPAN", value_parser = parse_time)]
     budget: Option<Span>,
     /// Play also the pairs whose world is in the state of an earlier one as the second deviation strikes.
@@ -67,8 +67,14 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
     let mut worst = Exit::Held;
     let (listed, free): (Vec<Loaded>, Vec<Loaded>) =
         loaded.into_iter().partition(|loaded| loaded.scenario.deviations.is_some());
+    let work: Vec<u64> = free.iter().map(|subject| work(args, &subject.scenario)).collect();
     for (nth, subject) in free.iter().enumerate() {
-        let exit = one(args, terminal, subject, &watch.share(free.len() - nth))?;
+        let exit = one(
+            args,
+            terminal,
+            subject,
+            &watch.share(work[nth], work[nth..].iter().copied().fold(0, u64::saturating_add)),
+        )?;
         worst = worst.max(exit);
         if exit == Exit::Interrupted || (args.fail_fast && exit != Exit::Held) {
             break;
@@ -78,6 +84,15 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
         terminal.note(&format!("{}: it lists its deviations; it is left out", listed.path.display()));
     }
     Ok(worst)
+}
+
+/// About how much there is to do for a scenario: the events of all schedules ahead, if they have as many as the calm one.
+fn work(args: &Args, scenario: &Scenario) -> u64 {
+    // What panics is told in its turn.
+    let Ok(plan) = Plan::of(scenario) else { return 1 };
+    let pairs = if args.depth > 1 { plan.pairs_about() } else { 0 };
+    let holds = if args.holds > 0 { holds::holds(&plan.sites, scenario.runtime.lease).len() as u64 } else { 0 };
+    plan.calm.events.saturating_mul(plan.schedules() + pairs + holds).max(1)
 }
 
 /// The worlds to start from: the scenario's own, and those with other latencies.
@@ -95,7 +110,7 @@ fn one(args: &Args, terminal: &Terminal, loaded: &Loaded, watch: &clock::Watch) 
     let mut found = Findings::default();
     for (place, world) in worlds.iter().enumerate() {
         let scenario = &world.scenario;
-        let watch = watch.share(worlds.len() - place);
+        let watch = watch.share(1, (worlds.len() - place) as u64);
         let told = scenario.latencies.map_or_else(|| name.to_owned(), |seed| format!("{name} with latencies {seed}"));
         let panicked = |panic| Stop::Panicked { what: format!("{told} with the calm schedule"), panic };
         let plan = Plan::of(scenario).map_err(panicked)?;

@@ -40,7 +40,7 @@ impl Shrink<'_> {
         let bar = self.terminal.line("{spinner} {elapsed} {msg}");
         let mut files = Vec::new();
         for (nth, failure) in wanted.iter().enumerate() {
-            let share = watch.share(wanted.len() - nth);
+            let share = watch.share(1, (wanted.len() - nth) as u64);
             let what = format!("shrinking failure {} of {}", nth + 1, wanted.len());
             files.extend(self.file(failure, &share, &|told| bar.set_message(format!("{what}{told}"))));
         }

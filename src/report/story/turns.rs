@@ -156,7 +156,8 @@ impl<'a> Teller<'a> {
 
     /// The first turn of a call that a fault bent tells of the deviation; `bent` are the calls whose turn did.
     fn bent(&mut self, place: usize, number: CallNo, bent: &mut BTreeSet<CallNo>) {
-        let Some(deviation) = self.facts.calls.get(&number).and_then(|call| call.deviation) else { return };
+        let Some(call) = self.facts.calls.get(&number) else { return };
+        let Some(deviation) = call.deviation else { return };
         let Event::Deviation { site, fault, .. } = &self.facts.records[deviation].event else { return };
         let Some(fault) = serde_json::from_str::<Fault>(fault).ok().filter(bends_call) else { return };
         if let Some(last) = self.turns.last_mut().filter(|last| last.place == place)
@@ -164,7 +165,9 @@ impl<'a> Teller<'a> {
         {
             last.weight = Weight::Deviation;
             last.struck = Some(deviation);
-            last.brief = Some(befell(self.facts, &fault, site));
+            let befell = befell(self.facts, &fault, site);
+            let who = self.facts.actor(call.from);
+            last.brief = Some(if last.who.is_empty() { format!("{who} {befell}") } else { befell });
         }
     }
 
