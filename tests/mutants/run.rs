@@ -23,10 +23,10 @@ const COPIED: &[&str] = &["Cargo.toml", "Cargo.lock", "src", "scenarios", "bench
 const SEEDS: &str = "500";
 
 /// How long exhaust goes on while it finds nothing.
-const EACH: &str = "1m";
+const EACH: &str = "5m";
 
 /// A command that takes longer than this is ended: the mutant hangs.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 struct Mutant {
     name: String,
