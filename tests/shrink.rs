@@ -175,6 +175,31 @@ fn what_takes_a_deviation_still_takes_one_in_a_smaller_scenario() {
     assert!(shrunk.scenario.run(&Schedule::Fixed(Vec::new())).held(), "the calm schedule still holds");
 }
 
+/// A run completes with what came second. Where nothing comes second it fails, which breaks the same expectation, in other
+/// words and in calm weather.
+#[test]
+fn a_smaller_scenario_breaks_its_promise_in_calm_weather_in_no_other_words_either() {
+    let input = |nth: u32| json!({ "at": format!("+{nth}s"), "to": "c", "from": format!("s{nth}"), "id": nth.to_string(), "data": nth });
+    let scenario = scenario(&json!({
+        "name": "order",
+        "agents": { "c": [{ "receive": 2, "limit": "40s", "as": "m" }, { "complete": "$m.0.data" }] },
+        "inputs": [input(0), input(1), input(2)],
+        "expect": [{ "run": "c#1", "output": 1 }],
+        "faults": { "crash": { "rate": 0.05, "at_most": 4, "for": ["1s", "1m"] }, "delay": 0.3, "lost_request": 0.1 }
+    }));
+    assert!(scenario.run(&Schedule::Calm).held());
+    let failures = (0..400).filter_map(|seed| {
+        let schedule = Schedule::Seed(seed);
+        let failure = Failure { subject: 0, outcome: scenario.run(&schedule), schedule };
+        (!failure.outcome.held()).then_some(failure)
+    });
+    for failure in failures.take(20) {
+        let shrunk = shrunk(&scenario, &failure, Limits::default());
+        assert!(shrunk.after >= 1, "{:?}", shrunk.deviations);
+        assert!(shrunk.scenario.run(&Schedule::Fixed(Vec::new())).held(), "{:?}", failure.schedule);
+    }
+}
+
 #[test]
 fn where_the_calm_schedule_fails_its_scenario_alone_is_shrunk() {
     let mut document = double_charge();

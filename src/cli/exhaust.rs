@@ -69,12 +69,8 @@ pub(super) fn run(args: &Args, terminal: &Terminal) -> Result<Exit, Stop> {
         loaded.into_iter().partition(|loaded| loaded.scenario.deviations.is_some());
     let work: Vec<u64> = free.iter().map(|subject| work(args, &subject.scenario)).collect();
     for (nth, subject) in free.iter().enumerate() {
-        let exit = one(
-            args,
-            terminal,
-            subject,
-            &watch.share(work[nth], work[nth..].iter().copied().fold(0, u64::saturating_add)),
-        )?;
+        let ahead = work[nth..].iter().copied().fold(0, u64::saturating_add);
+        let exit = one(args, terminal, subject, &watch.share(work[nth], ahead))?;
         worst = worst.max(exit);
         if exit == Exit::Interrupted || (args.fail_fast && exit != Exit::Held) {
             break;

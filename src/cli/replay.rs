@@ -10,7 +10,7 @@ use super::run::TraceWriter;
 use super::terminal::Terminal;
 use super::{Exit, Stop};
 use crate::explore::replay::{Replayed, Stale, replay};
-use crate::explore::{Subject, files};
+use crate::explore::{Cause, Subject, files};
 use crate::history::Record;
 use crate::kernel::Name;
 use crate::report::{Style, outcome};
@@ -19,7 +19,8 @@ use crate::sim::Schedule;
 
 /// Plays the deviations that a file lists, and nothing else.
 ///
-/// Says whether the promise that the file names is still broken; of a file that names none, which of its expectations are. A listed site that never comes up makes the file
+/// Says whether the promise that the file names is still broken; of a file that names none, which of its expectations
+/// are. A listed site that never comes up makes the file
 /// stale.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  chronodrome replay reports/charge-card-effect-at-most-once-seed-42.json")]
@@ -107,27 +108,20 @@ fn compare(violates: Option<&Name>, replayed: &Replayed) -> Compared {
     match violates {
         _ if outcome.held() => Compared::Held,
         None => Compared::Violated,
-        Some(named) if broken(outcome).any(|promise| *promise == **named) => Compared::Still,
+        Some(named) if Cause::all(outcome).any(|cause| *cause.promise() == **named) => Compared::Still,
         Some(_) => Compared::Differently,
     }
-}
-
-/// The promises that an outcome breaks: invariants, and the texts of expectations.
-fn broken(outcome: &Outcome) -> impl Iterator<Item = &str> {
-    let missed = outcome.expectations.iter().filter(|expectation| !expectation.held);
-    outcome.violations.iter().map(|found| found.invariant).chain(missed.map(|expectation| &*expectation.text))
 }
 
 fn in_words(compared: Compared, violates: Option<&Name>, outcome: &Outcome, style: Style) -> String {
     let named = violates.map_or("", |name| name);
     // An invariant has a name, an expectation a sentence.
-    let named = if named.contains(' ') { format!(": {named}") } else { format!(" {named}") };
-    let verb = if named.starts_with(':') { "breaks" } else { "violates" };
+    let verb = if named.contains(' ') { "breaks:" } else { "violates" };
     let told = match (compared, violates) {
-        (Compared::Still, _) => style.bad(&format!("it still {verb}{named}")),
-        (Compared::Differently, _) => style.bad(&format!("it fails, but no longer {verb}{named}")),
+        (Compared::Still, _) => style.bad(&format!("it still {verb} {named}")),
+        (Compared::Differently, _) => style.bad(&format!("it fails, but no longer {verb} {named}")),
         (Compared::Violated, _) => style.bad(&still_broken(outcome)),
-        (Compared::Held, Some(_)) => style.good(&format!("it no longer {verb}{named}")),
+        (Compared::Held, Some(_)) => style.good(&format!("it no longer {verb} {named}")),
         (Compared::Held, None) if outcome.expectations.is_empty() => style.good("no invariant is broken"),
         (Compared::Held, None) => style.good("all that it expects holds now"),
     };

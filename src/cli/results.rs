@@ -70,11 +70,9 @@ impl ResultsFile {
         let sweeps =
             || found.lines.iter().filter_map(|line| if let Line::Sweep(other) = line { Some(other) } else { None });
         if let Some(other) = sweeps().find(|other| other.only != sweep.only) {
-            let of = other.only.as_deref().unwrap_or("every promise");
+            let of = other.only.as_deref().map_or("every promise".to_owned(), |only| format!("`{only}` alone"));
             let path = path.display();
-            return Err(Stop::Usage(format!(
-                "{path}: it holds results about {of} alone: give another directory with --out"
-            )));
+            return Err(Stop::Usage(format!("{path}: it holds results about {of}: give another directory with --out")));
         }
         if sweeps().any(|other| is_of_others(sweep, other)) {
             terminal.note(&format!(

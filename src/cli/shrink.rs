@@ -17,7 +17,8 @@ use crate::sim::Schedule;
 /// Makes a failure as small as it gets, and writes the file that plays it again.
 ///
 /// Drops deviations until none can be dropped without losing the failure, gives those that are left simpler values, and
-/// looks for a single one that does what several do. Then the scenario is made smaller in the same way. What is broken stays the same throughout. Takes a scenario and a seed,
+/// looks for a single one that does what several do. Then the scenario is made smaller in the same way. What is broken
+/// stays the same throughout. Takes a scenario and a seed,
 /// a file that lists its deviations, or a scenario whose calm schedule fails.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -82,7 +83,7 @@ fn progress_in_words(progress: &Progress) -> String {
     let Progress { phase, deviations, replays } = progress;
     match phase {
         Phase::Deviations => format!("{deviations} deviations left, {replays} replays"),
-        Phase::Alone => format!("{deviations} deviations left, single ones tried in their place, {replays} replays"),
+        Phase::Alone => format!("{deviations} deviations left, fewer tried in their place, {replays} replays"),
         Phase::Scenario => format!("{deviations} deviations left, the scenario now, {replays} replays"),
         Phase::Check => format!("{deviations} deviations left, to be checked, {replays} replays"),
     }

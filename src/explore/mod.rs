@@ -199,7 +199,7 @@ impl Cause {
     }
 
     /// All that an outcome breaks.
-    fn all(outcome: &Outcome) -> impl Iterator<Item = Cause> + '_ {
+    pub fn all(outcome: &Outcome) -> impl Iterator<Item = Cause> + '_ {
         let missed = outcome.expectations.iter().filter(|expectation| !expectation.held);
         outcome.violations.iter().map(Cause::of_violation).chain(missed.map(Cause::of_expectation))
     }
@@ -230,7 +230,8 @@ impl Cause {
     }
 }
 
-/// `billing#1`, `billing#2` and `billing/ann#1` are of the kind `billing`; an effect, a run and a message of a run, known by their ids, are
+/// `billing#1`, `billing#2` and `billing/ann#1` are of the kind `billing`; an effect, a run and a message of a run, known
+/// by their ids, are
 /// of the kinds `effect`, `run` and `message`; what else begins with a number is of its own kind.
 fn subject_kind(subject: &str) -> &str {
     const EFFECT_DIGITS: usize = 16;

@@ -65,7 +65,7 @@ impl Default for Limits {
 pub enum Phase {
     /// The deviations.
     Deviations,
-    /// The deviations: single ones are tried in place of several.
+    /// The deviations: others, and fewer, are tried in their place.
     Alone,
     /// The scenario.
     Scenario,
